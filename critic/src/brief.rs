@@ -62,8 +62,8 @@ impl Brief for CriticBrief {
 
     fn brief(&self, task: &Task, room: usize) -> Briefing {
         let (prompt, system, sections) = match &task.view {
-            View::Review(view) => (REVIEW, &REVIEW_SYSTEM, review::sections(view)),
-            View::Timeline(view) => (TIMELINE, &TIMELINE_SYSTEM, timeline::sections(view)),
+            View::Review(view) => (REVIEW, &REVIEW_SYSTEM, review::sections(view, room)),
+            View::Timeline(view) => (TIMELINE, &TIMELINE_SYSTEM, timeline::sections(view, room)),
             // Cannot happen, because queues separate the roles. `read` rejects the answer.
             View::Plan(_) | View::Investigate(_) | View::Decide(_) | View::Report(_) => {
                 (REVIEW, &REVIEW_SYSTEM, Vec::new())

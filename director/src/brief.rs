@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use casebook_agent::model::brief::{Brief, Briefing};
 use casebook_agent::model::data::{section, text_section};
 use casebook_agent::model::form::{Faults, read};
-use casebook_agent::model::prompt::{JOURNAL_OWN, Prompt, Section, Written, channels, lay_out};
+use casebook_agent::model::prompt::{JOURNAL_OWN, Prompt, Section, Written, channels, lay_out, scaled};
 use casebook_agent::model::schema::AnswerForm;
 use casebook_agent::reasoner::Done;
 use casebook_protocol::rubric::{COHERENCE_RUBRIC, CREDIBILITY_RUBRIC};
@@ -73,7 +73,7 @@ impl Brief for DirectorBrief {
             // Cannot happen, because queues separate the roles. `read` rejects the answer.
             View::Investigate(_) | View::Review(_) | View::Timeline(_) => (DECIDE, &DECIDE_SYSTEM, None),
         };
-        let sections = view.map(|view| sections(task, view)).unwrap_or_default();
+        let sections = view.map(|view| sections(task, view, room)).unwrap_or_default();
         let parts = lay_out(&sections, room.saturating_sub(system.len()));
         Briefing { prompt: prompt.name().to_owned(), system: system.to_string(), parts }
     }
@@ -120,17 +120,17 @@ fn left(view: &DirectorView, done: &[Done], takes_up: &[LeadId]) -> String {
     left.map(|lead| format!("- {}: {}\n", lead.id, one_line(&lead.draft.what, LEAD))).collect()
 }
 
-fn sections<'a>(task: &'a Task, view: &'a DirectorView) -> Vec<Section<'a>> {
+fn sections<'a>(task: &'a Task, view: &'a DirectorView, room: usize) -> Vec<Section<'a>> {
     let mut sections = vec![
         channels::alert(4, &view.alert).cached(),
-        channels::journal(3, JOURNAL_OWN, &view.journal).cached(),
+        channels::journal(3, scaled(JOURNAL_OWN, room), &view.journal).cached(),
         roster(5, &view.roster),
     ];
     sections.extend(channels::out_of_reach(&view.out_of_reach));
-    sections.extend(view.timeline.as_ref().map(|timeline| channels::timeline(2, timeline, None)));
-    sections.extend(view.review.as_ref().map(|review| channels::review(1, channels::REVIEW, review)));
+    sections.extend(view.timeline.as_ref().map(|timeline| channels::timeline(2, room, timeline, &view.ranks)));
+    sections.extend(view.review.as_ref().map(|review| channels::review(1, scaled(channels::REVIEW, room), review)));
     sections.extend(channels::leads(&view.leads));
-    sections.extend(channels::credible(1, &view.credible));
+    sections.extend(channels::credible(1, scaled(channels::REVIEW, room), &view.credible));
     sections.extend(view.accounting.as_ref().map(|accounting| channels::acts(1, accounting)));
     sections.push(Section::fixed(section("now", &json!({"phase": task.phase, "round": task.round}))));
     sections.extend(budget(view).map(Section::fixed));

@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use casebook_agent::model::brief::{Brief, Briefing};
 use casebook_agent::model::data::section;
-use casebook_agent::model::prompt::{JOURNAL_READ, Prompt, Section, Written, channels, lay_out};
+use casebook_agent::model::prompt::{JOURNAL_READ, Prompt, Section, Written, channels, lay_out, scaled};
 use casebook_agent::model::schema::AnswerForm;
 use casebook_agent::reasoner::Done;
 use casebook_protocol::{Answer, ExpertView, FindingDraft, SourceInfo, Task, TaskKind, View, one_line};
@@ -45,7 +45,7 @@ pub struct ExpertBrief;
 impl Brief for ExpertBrief {
     fn brief(&self, task: &Task, room: usize) -> Briefing {
         let sections = match &task.view {
-            View::Investigate(view) => sections(task, view),
+            View::Investigate(view) => sections(task, view, room),
             // Cannot happen, because queues separate the roles. `read` rejects the answer.
             _ => Vec::new(),
         };
@@ -91,11 +91,11 @@ fn taken(done: &[Done], object: &Value) -> Option<Vec<read::Taken>> {
     read::findings(done, casebook_agent::model::form::read(object).ok()?).ok()
 }
 
-fn sections<'a>(task: &'a Task, view: &'a ExpertView) -> Vec<Section<'a>> {
+fn sections<'a>(task: &'a Task, view: &'a ExpertView, room: usize) -> Vec<Section<'a>> {
     vec![
         channels::alert(3, &view.alert),
         sources(1, &view.sources).cached(),
-        channels::journal(2, JOURNAL_READ, &view.journal).cached(),
+        channels::journal(2, scaled(JOURNAL_READ, room), &view.journal).cached(),
         question(task, view),
     ]
 }

@@ -97,6 +97,7 @@ mod tests {
             question: Question { text: "what was built?".into(), to: vec![], follow: vec![] },
             toolset: Toolset { name: "evidence".into(), about: "logs".into(), tools: vec![] },
             sources: vec![],
+            earlier: vec![],
         };
         Task {
             id: TaskId::of(1, TaskKind::Investigate, Some(&domain)),

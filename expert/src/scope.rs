@@ -116,6 +116,7 @@ mod tests {
             question: Question { text: "what ran?".into(), to: vec![], follow: vec![] },
             toolset: began.toolset.clone(),
             sources: began.sources.clone(),
+            earlier: vec![],
         };
         let task = Arc::new(Task {
             id: TaskId::of(1, TaskKind::Investigate, Some(&began.domain)),

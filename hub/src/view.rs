@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use casebook_protocol::{
     Allowance, Bearing, Budget, CheckedFinding, Citation, DirectorView, Domain, DomainToolset, EntityKind, ExpertView,
-    Finding, FindingKind, Headroom, MemberState, Review, ReviewView, Reviewed, Score, Task, TaskId, TaskKind,
-    TimelineView, Usage, View, one_line,
+    Finding, FindingKind, Headroom, KEPT, MemberState, Review, ReviewView, Reviewed, Score, Task, TaskId, TaskKind,
+    TimelineEvent, TimelineView, Usage, View, one_line,
 };
 
 use casebook_trust::rule::{TIMELINE_THRESHOLD, credible, out_of_reach};
@@ -18,6 +18,8 @@ use crate::state::{Progress, State, TaskState, limits};
 
 /// Maximum number of earlier findings to show to the Critic because new findings contradict or may support them.
 const MAX_EARLIER: usize = 20;
+/// Maximum number of its own earlier findings that an Expert can look up, the latest first.
+const MAX_OWN: usize = 60;
 
 /// The view of a task in this round. `None` before the opening, for an unknown domain, and for a Timeline
 /// without a Review.
@@ -35,6 +37,7 @@ pub fn build(state: &State, kind: TaskKind, domain: Option<&Domain>) -> Option<V
         TaskKind::Timeline => View::Timeline(Box::new(TimelineView {
             journal: state.journal.clone(),
             review: state.this_review()?.clone(),
+            ranks: ranks(state),
             previous: state.timeline.clone(),
         })),
     })
@@ -92,6 +95,7 @@ fn director(state: &State) -> Option<DirectorView> {
         journal: state.journal.clone(),
         review: state.review.as_ref().map(derived),
         timeline: state.timeline.clone(),
+        ranks: ranks(state),
         leads: lead::states(state).into_iter().filter(|lead| latest == Some(lead.lead.round)).collect(),
         credible: Vec::new(),
         accounting: state.accounting(),
@@ -101,6 +105,16 @@ fn director(state: &State) -> Option<DirectorView> {
         warning,
         stop_reason: state.stop_reason.clone(),
     })
+}
+
+/// How much each event of the Timeline matters. The earliest one is kept before all others.
+fn ranks(state: &State) -> Vec<u64> {
+    let events = state.timeline.iter().flat_map(|timeline| &timeline.events).enumerate();
+    let rank = |(n, event): (usize, &TimelineEvent)| {
+        let found = event.findings.iter().filter_map(|id| state.known.get(id)).map(Reviewed::rank).max();
+        found.unwrap_or(0) + if n == 0 { KEPT } else { 0 }
+    };
+    events.map(rank).collect()
 }
 
 fn rounds_finished(state: &State) -> u32 {
@@ -178,12 +192,16 @@ fn roster(state: &State) -> Vec<MemberState> {
 
 fn expert(state: &State, domain: &Domain) -> Option<ExpertView> {
     let member = state.member(domain)?;
+    let own: Vec<&CheckedFinding> =
+        state.findings().filter(|f| f.finding.domain == *domain && f.finding.round < state.round).collect();
+    let own = own.into_iter();
     Some(ExpertView {
         alert: state.case.as_ref()?.alert.clone(),
         journal: state.journal.clone(),
         question: state.this_round()?.question.clone()?,
         toolset: member.toolset.clone(),
         sources: member.sources.clone(),
+        earlier: own.rev().take(MAX_OWN).map(|f| f.finding.clone()).collect(),
     })
 }
 

@@ -1,5 +1,6 @@
 //! The Director's Journal: its structured working memory, append-only, which every agent reads.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
@@ -96,11 +97,12 @@ pub struct JournalEntry {
 }
 
 /// The Journal as agents read it, in order of time. New entries only append, so that prompt caches stay valid. Above
-/// `limit` bytes the oldest entries of low priority are left out, a quarter of the limit at once, and a line gives
-/// their number.
+/// `limit` bytes superseded entries are left out first, then the oldest entries of low priority, a quarter of the limit at
+/// once, and a line gives their number.
 pub fn render(entries: &[JournalEntry], limit: usize) -> String {
-    let lines: Vec<(Option<Priority>, String)> =
-        entries.iter().map(|entry| (entry.entry.priority, line(entry))).collect();
+    let superseded: BTreeSet<u32> = entries.iter().flat_map(|entry| entry.entry.supersedes.iter().copied()).collect();
+    let lines: Vec<((bool, Option<Priority>), String)> =
+        entries.iter().map(|entry| ((!superseded.contains(&entry.seq), entry.entry.priority), line(entry))).collect();
     let total: usize = lines.iter().map(|(_, text)| text.len()).sum();
     let mut folded = vec![false; lines.len()];
     if total > limit {
@@ -111,7 +113,7 @@ pub fn render(entries: &[JournalEntry], limit: usize) -> String {
     let mut out = String::new();
     let count = folded.iter().filter(|&&f| f).count();
     if count > 0 {
-        let _ = writeln!(out, "({count} earlier entries of lower priority are folded away)");
+        let _ = writeln!(out, "({count} entries that are superseded or of lower priority are folded away)");
     }
     for ((_, text), folded) in lines.iter().zip(&folded) {
         if !folded {
@@ -121,15 +123,18 @@ pub fn render(entries: &[JournalEntry], limit: usize) -> String {
     out
 }
 
-fn fold(lines: &[(Option<Priority>, String)], folded: &mut [bool], excess: usize) {
-    let ranks = [None, Some(Priority::Low), Some(Priority::Medium), Some(Priority::High), Some(Priority::Critical)];
+fn fold(lines: &[((bool, Option<Priority>), String)], folded: &mut [bool], excess: usize) {
+    let priorities =
+        [None, Some(Priority::Low), Some(Priority::Medium), Some(Priority::High), Some(Priority::Critical)];
+    // Superseded entries first, whatever their priority.
+    let ranks = [false, true].into_iter().flat_map(|live| priorities.map(|priority| (live, priority)));
     let mut gone = 0;
     for rank in ranks {
-        for ((priority, text), folded) in lines.iter().zip(folded.iter_mut()) {
+        for ((of, text), folded) in lines.iter().zip(folded.iter_mut()) {
             if gone >= excess {
                 return;
             }
-            if *priority == rank {
+            if *of == rank {
                 *folded = true;
                 gone += text.len();
             }
@@ -205,7 +210,17 @@ mod tests {
         assert!(text.starts_with("("), "{text}");
         assert!(text.contains("note 20") && text.contains("note 2\n") && !text.contains("note 1\n"), "{text}");
         let shown = text.matches("observation").count();
-        assert!(text.starts_with(&format!("({} earlier", 20 - shown)), "{text}");
+        assert!(text.starts_with(&format!("({} entries", 20 - shown)), "{text}");
+    }
+
+    #[test]
+    fn superseded_entry_folds_before_one_of_low_priority() {
+        let mut all = entries(20);
+        // Of high priority, and corrected by a later entry.
+        all[18].entry.supersedes = vec![2, 4];
+        let text = render(&all, 700);
+        assert!(!text.contains("note 2\n") && !text.contains("note 4\n"), "{text}");
+        assert!(text.contains("note 6\n") && text.contains("note 20\n"), "{text}");
     }
 
     #[test]

@@ -53,7 +53,7 @@ pub use model::{KeptRequest, ModelCall, Purpose, Tokens};
 pub use notice::{DeadLetter, OutcomeNotice, Step, StepNotice};
 pub use proof::{FileHash, Files, Head, MAX_FILES, Proof, RecordHash};
 pub use report::Report;
-pub use review::{Judgement, Review, ReviewDraft, Reviewed};
+pub use review::{Judgement, KEPT, Review, ReviewDraft, Reviewed};
 pub use rubric::{Coherence, Credibility, Score};
 pub use ruling::{Guard, Rule, Ruling, Verdict};
 pub use task::{

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::checked::Checked;
-use crate::{Credibility, Finding, FindingId, LeadDraft, Rule, Score};
+use crate::{Bearing, Credibility, Finding, FindingId, LeadDraft, Rule, Score};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
@@ -42,6 +42,22 @@ pub struct Reviewed {
     pub corroborated_by: Vec<FindingId>,
     pub contradicted_by: Vec<FindingId>,
 }
+
+impl Reviewed {
+    /// How much it matters if not everything can be shown. What speaks for a harmless explanation comes before what is
+    /// about the alert, and then the score counts.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a score is between 0 and 1")]
+    pub fn rank(&self) -> u64 {
+        let draft = &self.finding.draft;
+        let exonerates = draft.bearing == Bearing::Exonerating && self.checked.valid();
+        let score = (self.score.get() * 1000.0).round() as u64;
+        score + u64::from(draft.about_alert) * 2000 + u64::from(exonerates) * KEPT
+    }
+}
+
+/// The rank of what is shown before all else, such as the earliest event.
+pub const KEPT: u64 = 10_000;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Review {

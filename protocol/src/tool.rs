@@ -50,9 +50,12 @@ pub struct ToolCall {
     pub ended: Timestamp,
 }
 
-/// The tools that examine the recorded results of a task's own calls. A citation of their result names the original
-/// call.
-pub const RESULT_TOOLS: [&str; 3] = ["search_result", "slice_result", "count_result"];
+/// The tools that examine what is recorded: results of the task's own calls, and the Expert's earlier findings. A citation
+/// names the original call, never one of these.
+pub const RESULT_TOOLS: [&str; 4] = ["search_result", "slice_result", "count_result", MY_FINDINGS];
+
+/// The tool that lists an Expert's own findings of earlier rounds.
+pub const MY_FINDINGS: &str = "my_findings";
 
 /// Separates the name of a server from that of its tool: `github__search_code`.
 const BETWEEN: &str = "__";

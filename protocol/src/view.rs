@@ -13,6 +13,9 @@ pub struct DirectorView {
     pub journal: Vec<JournalEntry>,
     pub review: Option<Review>,
     pub timeline: Option<Timeline>,
+    /// How much each event of the Timeline matters, the least important to be cut first.
+    #[serde(default)]
+    pub ranks: Vec<u64>,
     /// The Critic's leads of the last Review, and what has become of them.
     #[serde(default)]
     pub leads: Vec<LeadState>,
@@ -41,6 +44,9 @@ pub struct ExpertView {
     pub question: Question,
     pub toolset: Toolset,
     pub sources: Vec<SourceInfo>,
+    /// Its own findings of earlier rounds, for the tool `my_findings`. The prompt does not show them.
+    #[serde(default)]
+    pub earlier: Vec<Finding>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -86,6 +92,9 @@ pub struct TimelineView {
     pub journal: Vec<JournalEntry>,
     pub review: Review,
     pub previous: Option<Timeline>,
+    /// How much each event of the previous Timeline matters, the least important to be cut first.
+    #[serde(default)]
+    pub ranks: Vec<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

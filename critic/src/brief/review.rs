@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use casebook_agent::model::data::section;
 use casebook_agent::model::form::Faults;
-use casebook_agent::model::prompt::{JOURNAL_READ, Section, Written, channels};
+use casebook_agent::model::prompt::{JOURNAL_READ, Section, Written, channels, scaled};
 use casebook_agent::reasoner::Done;
 use casebook_protocol::{
     Answer, CallId, CallStatus, CheckedFinding, Citation, DomainToolset, FindingId, Judgement, LeadDraft, Locator,
@@ -21,11 +21,11 @@ const EARLIER: usize = 12 * 1024;
 const DETAIL: [(usize, usize); 4] = [(1000, 1000), (600, 240), BRIEFLY, (240, 0)];
 const BRIEFLY: (usize, usize) = (400, 80);
 
-pub(super) fn sections(view: &ReviewView) -> Vec<Section<'_>> {
+pub(super) fn sections(view: &ReviewView, room: usize) -> Vec<Section<'_>> {
     let mut sections = Vec::new();
     sections.extend(view.alert.as_ref().map(|alert| channels::alert(2, alert)));
     sections.push(toolsets(&view.toolsets).cached());
-    sections.push(channels::journal(2, JOURNAL_READ, &view.journal).cached());
+    sections.push(channels::journal(2, scaled(JOURNAL_READ, room), &view.journal).cached());
     let asked = view.question.as_ref().map(|q| json!({"text": one_line(&q.text, 4000), "follow": q.follow}));
     sections.extend(asked.map(|asked| Section::fixed(section("question", &asked))));
     if !view.limits.is_empty() {

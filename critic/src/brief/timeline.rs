@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use casebook_agent::model::form::Faults;
-use casebook_agent::model::prompt::{JOURNAL_READ, Section, channels};
+use casebook_agent::model::prompt::{JOURNAL_READ, Section, channels, scaled};
 use casebook_protocol::{Answer, EventDraft, FindingId, Gap, Score, TimelineDraft, TimelineEvent, TimelineView};
 use casebook_trust::rule::Stated;
 
@@ -10,11 +10,10 @@ use super::form::TimelineForm;
 /// A note for the events that the prompt omits.
 const FATE: &str = "; they stay on the Timeline as they are";
 
-pub(super) fn sections(view: &TimelineView) -> Vec<Section<'_>> {
-    let mut sections = vec![channels::journal(2, JOURNAL_READ, &view.journal).cached()];
-    // Not shrunk later, because `answer` must know which events were shown.
-    sections.extend(view.previous.as_ref().map(|previous| channels::timeline(u8::MAX, previous, Some(FATE)).whole()));
-    sections.push(channels::review(1, channels::REVIEW, &view.review));
+pub(super) fn sections(view: &TimelineView, room: usize) -> Vec<Section<'_>> {
+    let mut sections = vec![channels::journal(2, scaled(JOURNAL_READ, room), &view.journal).cached()];
+    sections.extend(view.previous.as_ref().map(|previous| channels::rewritten(previous, &view.ranks, FATE)));
+    sections.push(channels::review(1, scaled(channels::REVIEW, room), &view.review));
     sections
 }
 
@@ -53,7 +52,7 @@ pub(super) fn answer(view: &TimelineView, form: TimelineForm) -> Result<Answer, 
 fn not_shown(view: &TimelineView, answered: &[EventDraft]) -> Vec<EventDraft> {
     let Some(previous) = &view.previous else { return Vec::new() };
     let answered: BTreeSet<&FindingId> = answered.iter().flat_map(|e| &e.findings).collect();
-    let shown = channels::kept_events(previous, channels::TIMELINE);
+    let shown = channels::kept_events(previous, &view.ranks);
     let unseen = previous.events.iter().zip(shown).filter(|(_, shown)| !shown).map(|(event, _)| event);
     unseen.filter(|event| !event.findings.iter().any(|id| answered.contains(id))).map(as_before).collect()
 }

@@ -107,6 +107,7 @@ fn task() -> Arc<Task> {
         question: Question { text: "who ordered?".into(), to: vec![], follow: vec![] },
         toolset: with(Shop.toolset()),
         sources: vec![],
+        earlier: vec![],
     };
     Arc::new(Task {
         id: TaskId::of(1, TaskKind::Investigate, Some(&domain)),

@@ -58,6 +58,7 @@ fn view(hostile: &str, events: usize) -> DirectorView {
         }],
         out_of_reach: vec![],
         leads: vec![],
+        ranks: vec![],
         credible: vec![],
         used: Usage::default(),
         warning: None,
@@ -142,10 +143,17 @@ fn sections_stand_in_order_and_the_stable_prefix_is_marked() {
 fn a_long_story_is_bounded_and_what_is_left_out_is_said() {
     let briefing = |events| DirectorBrief.brief(&task(view("a plain text", events), View::Plan), AMPLE);
     let (long, longer) = (briefing(300), briefing(600));
-    assert!(long.parts.last().unwrap().text.contains("timeline: 284 of 300 events"), "{:?}", long.parts.last());
+    assert!(long.parts.last().unwrap().text.contains("timeline: 236 of 300 events"), "{:?}", long.parts.last());
+    // A model with less room sees less, and the earliest and what exonerates is cut last.
+    let mut small = view("a plain text", 300);
+    small.ranks = (0..300).map(|n| if matches!(n, 0 | 7) { casebook_protocol::KEPT } else { n }).collect();
+    let small = DirectorBrief.brief(&task(small, View::Plan), 100_000);
+    assert!(small.parts.last().unwrap().text.contains("timeline: 284 of 300 events"), "{:?}", small.parts.last());
+    assert!(["event 0 ", "event 7 ", "event 299 "].iter().all(|event| small.parts[3].text.contains(event)));
+    assert!(bytes(&small) * 2 < bytes(&long), "{} {}", bytes(&small), bytes(&long));
     assert!(long.parts[1].text.contains("folded away") && long.parts[3].text.contains("event 299 "));
     // The Journal folds away a quarter of its bytes at a time.
-    assert!(bytes(&longer) < bytes(&long) + JOURNAL_OWN / 4 + 200, "{} {}", bytes(&long), bytes(&longer));
+    assert!(bytes(&longer) < bytes(&long) + JOURNAL_OWN + 200, "{} {}", bytes(&long), bytes(&longer));
 }
 
 #[test]
@@ -192,6 +200,7 @@ fn a_stray_task_is_refused() {
     let stray = View::Timeline(Box::new(casebook_protocol::TimelineView {
         journal: vec![],
         review: casebook_protocol::Review { round: 1, summary: String::new(), findings: vec![] },
+        ranks: vec![],
         previous: None,
     }));
     let stray = Task { id: TaskId::of(1, TaskKind::Timeline, None), view: stray, ..task(view("x", 0), View::Plan) };

@@ -34,6 +34,7 @@ fn task(hostile: &str, many: usize) -> Task {
         question: Question { text: format!("who ran {hostile}?"), to: vec![], follow: vec![hostile.into(); many] },
         toolset: Toolset { name: "evidence".into(), about: "never in a section".into(), tools: vec![] },
         sources: vec![source; many],
+        earlier: vec![],
     };
     Task {
         id: TaskId::of(2, TaskKind::Investigate, Some(&domain)),
@@ -218,6 +219,7 @@ fn an_answer_without_findings_is_one_and_a_stray_task_is_refused() {
     stray.view = View::Timeline(Box::new(casebook_protocol::TimelineView {
         journal: vec![],
         review: casebook_protocol::Review { round: 1, summary: String::new(), findings: vec![] },
+        ranks: vec![],
         previous: None,
     }));
     assert!(ExpertBrief.brief(&stray, AMPLE).parts.is_empty());

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use casebook_protocol::{
     Acts, Answer, Checked, CheckedFinding, Conclusion, Domain, EntryDraft, Event, Files, Finding, FindingDraft,
-    FindingId, Guard, JournalEntry, MAX_ACTS, MAX_FILES, Outcome, Phase, Plan, Player, Question, ReviewDraft, Rule,
-    Ruling, Score, TaskId, TaskKind, TimelineDraft, Timestamp, Usage, Verdict, one_line,
+    FindingId, FindingKind, Guard, JournalEntry, MAX_ACTS, MAX_FILES, Outcome, Phase, Plan, Player, Question,
+    ReviewDraft, Rule, Ruling, Score, TaskId, TaskKind, TimelineDraft, Timestamp, Usage, Verdict, one_line,
 };
 use casebook_trust::Exhibits;
 use casebook_trust::name::{Things, named};
@@ -203,7 +203,8 @@ fn accept(state: &State, task: &TaskState, answer: &Answer, outcome: &Outcome, e
         Answer::Investigate(findings) => match &task.domain {
             // Findings raised by code come first, so that the limit does not drop them.
             Some(domain) => {
-                let raised = fresh_of(state, domain, &outcome.raised, exhibits);
+                let mut raised = fresh_of(state, domain, &outcome.raised, exhibits);
+                raised.retain(|raised| !findings.iter().any(|own| says(state, domain, own, raised, exhibits)));
                 submit(state, task.round, domain, &[raised.as_slice(), findings].concat(), exhibits)
             }
             None => Vec::new(),
@@ -228,6 +229,17 @@ fn fresh_of(state: &State, domain: &Domain, raised: &[FindingDraft], exhibits: &
         !earlier.iter().any(same)
     };
     raised.iter().filter(is_new).cloned().collect()
+}
+
+/// Whether an Expert's own finding says what code raised: it is valid, cites the same records, and is no weaker.
+fn says(state: &State, domain: &Domain, own: &FindingDraft, raised: &FindingDraft, exhibits: &Exhibits) -> bool {
+    let instruction = |draft: &FindingDraft| draft.kind == FindingKind::Instruction;
+    if own.bearing != raised.bearing || own.weight < raised.weight || instruction(own) != instruction(raised) {
+        return false;
+    }
+    let [own, raised] = [own, raised].map(|draft| visibility::check(state, domain, draft, exhibits));
+    let (cited, records) = (own.records(), raised.records());
+    own.valid() && !records.is_empty() && records.iter().all(|record| cited.contains(record))
 }
 
 fn submit(state: &State, round: u32, domain: &Domain, findings: &[FindingDraft], exhibits: &Exhibits) -> Vec<Event> {

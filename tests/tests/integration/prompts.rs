@@ -15,8 +15,8 @@ use casebook_protocol::{
 use serde_json::json;
 
 const DOMAINS: [&str; 4] = ["cloud", "endpoint", "identity", "network"];
-/// Bytes of a prompt that a model takes.
-const ROOM: usize = 400_000;
+/// Bytes of a prompt that a model with a window of 200,000 tokens takes.
+const ROOM: usize = 192_000;
 /// Bytes of the tools as they are offered in each request.
 const EXPERT_TOOLS: usize = 10_500;
 const CRITIC_TOOLS: usize = 2500;
@@ -121,6 +121,7 @@ impl Story {
             roster: DOMAINS.iter().map(member).collect(),
             out_of_reach: vec![],
             leads: vec![],
+            ranks: vec![],
             credible: vec![],
             used: Usage::default(),
             warning: None,
@@ -189,6 +190,7 @@ impl Story {
                 },
                 toolset: Toolset { name: "evidence".into(), about: String::new(), tools: vec![] },
                 sources: vec![source],
+                earlier: vec![],
             };
             self.ask(&ExpertBrief, round, Some(name), View::Investigate(Box::new(view)), 4, 3000);
         }
@@ -222,8 +224,12 @@ impl Story {
         };
         let findings = findings(round).into_iter().map(reviewed).collect();
         let review = Review { round, summary: "One program was run again.".into(), findings };
-        let view =
-            TimelineView { journal: self.journal.clone(), review: review.clone(), previous: self.timeline(round) };
+        let view = TimelineView {
+            journal: self.journal.clone(),
+            review: review.clone(),
+            ranks: vec![],
+            previous: self.timeline(round),
+        };
         self.ask(&CriticBrief, round, None, View::Timeline(Box::new(view)), 1, 0);
         for finding in review.findings.iter().take(4) {
             self.events.push(TimelineEvent {

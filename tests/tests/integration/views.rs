@@ -243,3 +243,63 @@ fn timeline_keeps_events_by_number_and_its_narrative_states_only_findings() {
         assert_eq!([&kept, &corrected, &dropped].map(ruled), [0, 0, 3], "{form:?}");
     }
 }
+
+/// Its Experts look up their own findings first, when they can.
+struct Remembers(Brain);
+
+impl Script for Remembers {
+    fn reply(&self, request: &Request) -> Play {
+        let offered = request.offered().iter().any(|tool| tool.name == "my_findings");
+        if offered && request.turns.len() == 1 {
+            let calls = vec![casebook_tests::model::play::Ask { name: "my_findings".into(), arguments: "{}".into() }];
+            return Play::Reply(casebook_tests::model::play::Reply::calls(calls));
+        }
+        self.0.reply(request)
+    }
+}
+
+#[test]
+fn expert_looks_up_its_own_earlier_findings_and_its_prompt_does_not_show_them() {
+    for form in [FORMS[1], FORMS[6]] {
+        let (lab, report) = investigated(Remembers(brain()), form);
+        let asked = requests(&lab, TaskKind::Investigate);
+        let shown: Vec<Value> = asked
+            .iter()
+            .flat_map(|request| prompt::all_shown(request))
+            .filter(|shown| shown.tool == "my_findings")
+            .map(|shown| serde_json::from_str(shown.data).unwrap())
+            .collect();
+        assert!(!shown.is_empty(), "{form:?}");
+        for one in shown.iter().flat_map(|all| all["findings"].as_array().unwrap()) {
+            let id = one["id"].as_str().unwrap();
+            let found = report.findings.iter().find(|f| f.finding.id.as_str() == id).unwrap();
+            assert_eq!(one["claim"], json!(found.finding.draft.claim), "{form:?}");
+            assert!(one["calls"][0]["arguments"].is_object(), "{form:?}: {one}");
+            assert!(id.starts_with("r1-"), "{form:?}");
+        }
+        let first = asked.iter().filter(|r| prompt::all_shown(r).is_empty());
+        let sections = first
+            .flat_map(|r| prompt::task_sections(r).into_iter().map(|(name, _)| name.to_owned()).collect::<Vec<_>>());
+        let sections: std::collections::BTreeSet<String> = sections.collect();
+        let known = ["alert", "journal", "left_out", "question", "sources"];
+        assert!(sections.iter().all(|name| known.contains(&name.as_str())), "{form:?}: {sections:?}");
+    }
+}
+
+#[test]
+fn last_task_sees_every_credible_finding_and_the_director_sees_entities() {
+    let (lab, report) = investigated(Brain { rounds: 3, ..brain() }, FORMS[7]);
+    let request = requests(&lab, TaskKind::Report).pop().unwrap();
+    let lines = prompt::json_section(&request, "credible").unwrap();
+    let lines: Vec<&str> = lines.as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let credible = report.findings.iter().filter(|f| f.score.is_some_and(|score| score.get() >= 0.5));
+    for found in credible {
+        let id = format!("{} ", found.finding.id);
+        assert_eq!(lines.iter().filter(|line| line.starts_with(&id)).count(), 1, "{id}");
+    }
+    let rounds = ["r1-", "r2-", "r3-"].map(|round| lines.iter().any(|line| line.starts_with(round)));
+    assert_eq!(rounds, [true; 3]);
+    let review = prompt::json_section(&requests(&lab, TaskKind::Decide)[0], "review").unwrap();
+    let with = review["findings"].as_array().unwrap().iter().filter(|f| f["entities"][0].is_string());
+    assert!(with.count() > 0, "{review}");
+}

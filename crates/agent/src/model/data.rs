@@ -68,7 +68,11 @@ fn rest(call: &ToolCall, tool: &str, looks: bool) -> String {
     if !looks || RESULT_TOOLS.contains(&call.tool.as_str()) {
         return format!("To see the rest {again}");
     }
-    let looked = format!("To see the rest look into call {} with {}", call.id, RESULT_TOOLS.join(", "));
+    let looked = format!(
+        "To see the rest look into call {} with {}",
+        call.id,
+        RESULT_TOOLS.get(..3).unwrap_or_default().join(", ")
+    );
     // Only our own tools are known to have narrower queries.
     if server_of(&call.tool).is_some() { looked } else { format!("{looked}, or {again}") }
 }

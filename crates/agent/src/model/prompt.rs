@@ -8,6 +8,15 @@ pub mod channels;
 /// The text about the team, the Journal and the sections in every prompt.
 const TEAM: &str = include_str!("../../prompts/team.md");
 
+/// The room of a prompt, in bytes, for which the limits of sections are meant. A model with more room sees more.
+const ROOM: usize = 200_000;
+
+/// The limit `base` of a section in a prompt with this much room: more for a larger window, at most four times.
+#[must_use]
+pub fn scaled(base: usize, room: usize) -> usize {
+    base.saturating_mul(room).checked_div(ROOM).unwrap_or(base).clamp(base, base.saturating_mul(4))
+}
+
 /// Bytes of the Journal for Experts and Critic, about fifteen notes of the highest priority. The Journal is in every
 /// prompt, so this limit keeps the bytes of an investigation linear in its rounds. Measured: fifty rounds take at most
 /// 10.5 times the bytes of five.

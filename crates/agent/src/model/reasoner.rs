@@ -121,6 +121,7 @@ fn first_task(member: &Member) -> Option<Task> {
         question: Question { text: String::new(), to: Vec::new(), follow: Vec::new() },
         toolset: member.toolset.clone(),
         sources: member.sources.clone(),
+        earlier: vec![],
     };
     Some(Task {
         id: TaskId::of(1, TaskKind::Investigate, Some(&member.domain)),

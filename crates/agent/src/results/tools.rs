@@ -1,11 +1,14 @@
 //! The result tools, with which an Expert examines the results of its own calls. Prompts only contain a summary of
 //! large results.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use casebook_protocol::tool::RESULT_TOOLS;
-use casebook_protocol::{Acts, Alert, CallId, Files, InvestigationId, Task, TaskId, ToolCall, ToolSpec, Toolset};
+use casebook_protocol::tool::{MY_FINDINGS, RESULT_TOOLS};
+use casebook_protocol::{
+    Acts, Alert, CallId, Citation, Files, Finding, InvestigationId, Task, TaskId, ToolCall, ToolSpec, Toolset, View,
+};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -77,6 +80,10 @@ impl ToolsFor for OwnResults {
             investigation: task.investigation.clone(),
             task: task.id.clone(),
             store: Arc::clone(&env.store),
+            earlier: match &task.view {
+                View::Investigate(view) => view.earlier.clone(),
+                _ => Vec::new(),
+            },
         })
     }
 }
@@ -86,12 +93,25 @@ struct ResultTools {
     investigation: InvestigationId,
     task: TaskId,
     store: Arc<dyn Store>,
+    earlier: Vec<Finding>,
 }
 
 #[async_trait]
 impl Tools for ResultTools {
     fn toolset(&self) -> Toolset {
-        with(self.inner.toolset())
+        let mut toolset = with(self.inner.toolset());
+        if !self.earlier.is_empty() {
+            toolset.tools.push(ToolSpec {
+                name: MY_FINDINGS.to_owned(),
+                description:
+                    "Your own findings of earlier rounds, the latest first, each with the calls that it cited and \
+                    their arguments: use it to go on where you were. Cite a new call, never this one."
+                        .to_owned(),
+                input_schema: r#"{"type":"object","additionalProperties":false,"properties":{}}"#.to_owned(),
+                repeatable: true,
+            });
+        }
+        toolset
     }
 
     fn sent(&self, tool: &str, arguments: &str) -> String {
@@ -99,7 +119,10 @@ impl Tools for ResultTools {
     }
 
     async fn call(&self, tool: &str, arguments: &str) -> Result<String, String> {
-        if !RESULT_TOOLS.contains(&tool) {
+        if tool == MY_FINDINGS && !self.earlier.is_empty() {
+            return self.mine().await;
+        }
+        if !RESULT_TOOLS.contains(&tool) || tool == MY_FINDINGS {
             return self.inner.call(tool, arguments).await;
         }
         let (call, wanted) = read(tool, arguments)?;
@@ -118,6 +141,23 @@ impl Tools for ResultTools {
 }
 
 impl ResultTools {
+    async fn mine(&self) -> Result<String, String> {
+        let mut findings = Vec::new();
+        for finding in &self.earlier {
+            let draft = &finding.draft;
+            let cited: BTreeSet<&CallId> = draft.citations.iter().map(Citation::call).collect();
+            let mut calls = Vec::new();
+            for id in cited {
+                let call = call_of(self.store.as_ref(), &self.investigation, id.as_str()).await?;
+                let arguments: serde_json::Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+                calls.push(json!({"tool": call.tool, "arguments": arguments}));
+            }
+            let at = draft.time.as_ref().map(|time| time.at);
+            findings.push(json!({"id": finding.id, "claim": draft.claim, "time": at, "look_next": draft.look_next, "calls": calls}));
+        }
+        Ok(json!({"findings": findings}).to_string())
+    }
+
     async fn recorded(&self, call: &str) -> Result<(ToolCall, String), String> {
         let call = call.trim();
         let own = call.strip_prefix(self.task.as_str()).is_some_and(|rest| rest.starts_with('.'));

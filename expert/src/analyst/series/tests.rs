@@ -79,6 +79,7 @@ pub(in crate::analyst) fn scene(text: &str, requests: impl Fn(&Case) -> Vec<Call
         question: Question { text: "?".into(), follow: Vec::new(), to: Vec::new() },
         toolset: Toolset { name: "evidence".into(), about: String::new(), tools: Vec::new() },
         sources: Vec::new(),
+        earlier: vec![],
     };
     let look = || call("around", &json!({}));
     let text = format!("found\n{text}");

@@ -64,6 +64,7 @@ pub(in crate::model) fn task() -> Task {
         roster: vec![],
         out_of_reach: vec![],
         leads: vec![],
+        ranks: vec![],
         credible: vec![],
         used: Usage::default(),
         warning: None,

@@ -4,17 +4,20 @@
 use std::cmp::Reverse;
 
 use casebook_protocol::{
-    AccountedAct, Accounting, Act, Alert, Credibility, EventTime, JournalEntry, LeadState, Review, Reviewed, Rule,
-    Score, Timeline, journal, one_line,
+    AccountedAct, Accounting, Act, Alert, Credibility, EventTime, JournalEntry, KEPT, LeadState, Review, Reviewed,
+    Rule, Score, Timeline, TimelineEvent, journal, one_line, timeline::MAX_EVENTS,
 };
 use serde_json::{Value, json};
 
-use super::{ALERT, Section, Written};
+use super::{ALERT, Section, Written, scaled};
 use crate::model::data::{fit, section, text_section};
 
-/// The most events of the Timeline in a prompt.
-pub const EVENTS: usize = 16;
-pub const TIMELINE: usize = 4 * 1024;
+/// The most events of the Timeline in a prompt of the Director, and their bytes.
+const EVENTS: usize = 16;
+const TIMELINE: usize = 4 * 1024;
+/// Bytes of the events of the Timeline that the Critic rewrites: all that there may be, if they are short. It does not
+/// depend on the room of a prompt, because the answer must be read with the same events.
+const REWRITTEN: usize = 12 * 1024;
 /// Bytes of the Review, about thirty findings.
 pub const REVIEW: usize = 16 * 1024;
 /// Bytes of the acts, about sixty.
@@ -45,15 +48,51 @@ pub fn journal(rank: u8, most: usize, entries: &[JournalEntry]) -> Section<'_> {
     })
 }
 
-/// The Timeline. Of more than [`EVENTS`] events or [`TIMELINE`] bytes, those with the best scores are shown, and of
-/// equal ones the latest. `fate` ends the sentence about the others, and then the events have numbers.
-pub fn timeline<'a>(rank: u8, timeline: &'a Timeline, fate: Option<&'a str>) -> Section<'a> {
-    Section::new(rank, TIMELINE, move |limit| {
-        let number = |n| fate.map(|_| n);
-        let items = timeline.events.iter().zip(1..).map(|(e, n)| (rank_of(e.score), event(e, number(n))));
-        let (events, left_out) = kept_values(items, EVENTS, limit, |missing, all| {
-            format!("timeline: {missing} of {all} events, those of the lowest scores{}", fate.unwrap_or_default())
-        });
+/// The Timeline as the Director sees it. Of more events than fit, the earliest stays, then those with the best ranks.
+pub fn timeline<'a>(rank: u8, room: usize, timeline: &'a Timeline, ranks: &'a [u64]) -> Section<'a> {
+    let (events, bytes) = (scaled(EVENTS, room), scaled(TIMELINE, room));
+    told(rank, bytes, timeline, move |limit| {
+        let items = timeline.events.iter().enumerate().map(|(n, e)| (rank_at(ranks, n, e), event(e, None)));
+        kept_values(items, events, limit, |missing, all| {
+            format!("timeline: {missing} of {all} events, the least important")
+        })
+    })
+}
+
+/// The Timeline that the Critic rewrites, with a number for each event. `fate` ends the sentence about events that do not
+/// fit.
+pub fn rewritten<'a>(timeline: &'a Timeline, ranks: &'a [u64], fate: &'a str) -> Section<'a> {
+    let written = told(u8::MAX, REWRITTEN, timeline, move |_| {
+        kept_values(numbered(timeline, ranks), MAX_EVENTS, REWRITTEN, |missing, all| {
+            format!("timeline: {missing} of {all} events, the least important{fate}")
+        })
+    });
+    written.whole()
+}
+
+/// Which events of the Timeline the Critic is shown.
+pub fn kept_events(timeline: &Timeline, ranks: &[u64]) -> Vec<bool> {
+    let items: Vec<(u64, usize)> =
+        numbered(timeline, ranks).map(|(rank, event)| (rank, event.to_string().len())).collect();
+    keep(&items, MAX_EVENTS, REWRITTEN)
+}
+
+fn numbered<'a>(timeline: &'a Timeline, ranks: &'a [u64]) -> impl Iterator<Item = (u64, Value)> + 'a {
+    timeline.events.iter().enumerate().map(|(n, e)| (rank_at(ranks, n, e), event(e, Some(n + 1))))
+}
+
+fn rank_at(ranks: &[u64], n: usize, event: &TimelineEvent) -> u64 {
+    ranks.get(n).copied().unwrap_or_else(|| rank_of(event.score))
+}
+
+fn told<'a>(
+    rank: u8,
+    most: usize,
+    timeline: &'a Timeline,
+    events: impl Fn(usize) -> (Vec<Value>, Option<String>) + 'a,
+) -> Section<'a> {
+    Section::new(rank, most, move |limit| {
+        let (events, left_out) = events(limit);
         let gaps: Vec<Value> = timeline
             .gaps
             .iter()
@@ -91,19 +130,19 @@ pub fn leads(leads: &[LeadState]) -> Option<Section<'_>> {
     (!leads.is_empty()).then(|| Section::fixed(section("leads", &latest.map(shown).collect())))
 }
 
-/// A line for each credible finding of all rounds, those of the lowest scores left out first.
-pub fn credible(rank: u8, findings: &[Reviewed]) -> Option<Section<'_>> {
+/// A line for each credible finding of all rounds.
+pub fn credible(rank: u8, most: usize, findings: &[Reviewed]) -> Option<Section<'_>> {
     (!findings.is_empty()).then(|| {
-        Section::new(rank, REVIEW, move |limit| {
+        Section::new(rank, most, move |limit| {
             let line = |f: &Reviewed| {
                 let draft = &f.finding.draft;
                 let at = draft.time.as_ref().map(|time| format!(" {}", time.at)).unwrap_or_default();
                 let claim = one_line(&draft.claim, LINE);
                 json!(format!("{} {} {}{at}: {claim}", f.finding.id, f.score, draft.bearing.name()))
             };
-            let items = findings.iter().map(|f| (rank_of(f.score), line(f)));
+            let items = findings.iter().map(|f| (rank_among(findings, f), line(f)));
             let (shown, left_out) = kept_values(items, usize::MAX, limit, |missing, all| {
-                format!("credible: {missing} of {all} findings, those of the lowest scores")
+                format!("credible: {missing} of {all} findings, the least important")
             });
             Written { text: section("credible", &Value::Array(shown)), left_out }
         })
@@ -134,13 +173,7 @@ pub fn acts(rank: u8, accounting: &Accounting) -> Section<'_> {
     })
 }
 
-pub fn kept_events(timeline: &Timeline, limit: usize) -> Vec<bool> {
-    let items: Vec<(u64, usize)> =
-        timeline.events.iter().zip(1..).map(|(e, n)| (rank_of(e.score), event(e, Some(n)).to_string().len())).collect();
-    keep(&items, EVENTS, limit)
-}
-
-fn event(event: &casebook_protocol::TimelineEvent, number: Option<usize>) -> Value {
+fn event(event: &TimelineEvent, number: Option<usize>) -> Value {
     let mut shown = json!({
         "time": time(&event.time),
         "description": one_line(&event.description, SENTENCE),
@@ -153,13 +186,14 @@ fn event(event: &casebook_protocol::TimelineEvent, number: Option<usize>) -> Val
     shown
 }
 
-/// The Review without citations; in `most` bytes those findings with the best scores.
+/// The Review without citations. Of more than fit into `most` bytes, what exonerates, the earliest, and what is about the
+/// alert stay longest.
 pub fn review(rank: u8, most: usize, review: &Review) -> Section<'_> {
     Section::new(rank, most, move |limit| {
         let single = single_source(review);
-        let items = review.findings.iter().map(|f| (rank_of(f.score), reviewed(f, single)));
+        let items = review.findings.iter().map(|f| (rank_among(&review.findings, f), reviewed(f, single)));
         let (findings, left_out) = kept_values(items, usize::MAX, limit, |missing, all| {
-            format!("review: {missing} of {all} findings, those of the lowest scores")
+            format!("review: {missing} of {all} findings, the least important")
         });
         let mut shown = json!({"summary": one_line(&review.summary, PARAGRAPH), "findings": findings});
         if let (true, Some(map)) = (single, shown.as_object_mut()) {
@@ -168,6 +202,13 @@ pub fn review(rank: u8, most: usize, review: &Review) -> Section<'_> {
         }
         Written { text: section("review", &shown), left_out }
     })
+}
+
+/// The earliest finding is kept as long as anything is.
+fn rank_among(findings: &[Reviewed], finding: &Reviewed) -> u64 {
+    let at = |f: &Reviewed| f.finding.draft.time.as_ref().map(|time| time.at);
+    let first = findings.iter().filter_map(at).min();
+    finding.rank() + if first.is_some() && at(finding) == first { KEPT } else { 0 }
 }
 
 /// True if the cap of a single source keeps every finding below the highest band, so that one line can say it.
