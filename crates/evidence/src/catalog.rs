@@ -13,6 +13,7 @@ use super::hint::Hint;
 use super::index::{self, ENTRY, Entry, Manifest, Meta, Stored};
 use super::load::{build, cache_folder};
 use super::private;
+use super::rules::RuleSet;
 use super::walk::walk;
 use super::{LoadError, Progress, ReadError, Record, Skipped, Source};
 
@@ -36,6 +37,7 @@ pub struct Catalog {
     inner: Vec<Inner>,
     skipped: Vec<Skipped>,
     fingerprint: String,
+    rules: String,
     idle: Mutex<Vec<Connection>>,
     /// Files found unchanged, with the size and time of change that they had then.
     checked: Mutex<HashMap<usize, (u64, i64)>>,
@@ -67,18 +69,20 @@ impl Catalog {
         index_path: &Path,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Self, LoadError> {
-        Self::opened(evidence_dir, index_path, None, progress)
+        Self::opened(evidence_dir, index_path, None, None, progress)
     }
 
     fn opened(
         evidence_dir: &Path,
         index_path: &Path,
         hint: Option<&Hint>,
+        rules: Option<&Arc<RuleSet>>,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Self, LoadError> {
         let (found, skipped) = walk(evidence_dir, index_path)?;
         let known = index::meta(index_path).filter(|meta| unchanged(meta, &found, index_path));
-        if let Some(meta) = &known {
+        let same = |meta: &Meta| rules.is_none_or(|rules| meta.rules == rules.hash());
+        if let Some(meta) = known.as_ref().filter(|meta| same(meta)) {
             let there = Self::new(evidence_dir, index_path, meta.clone());
             let files: Vec<&str> = there.sources.iter().map(|s| s.file.as_str()).collect();
             if meta.guessed.holds(hint, &files, |file, line| there.find(file, line, 1).ok()?.time) {
@@ -86,7 +90,7 @@ impl Catalog {
             }
         }
         let looked = known.map(|meta| meta.guessed.told).unwrap_or_default();
-        let meta = build(evidence_dir, index_path, found, skipped, hint, &looked, progress)?;
+        let meta = build(evidence_dir, index_path, (found, skipped), hint, &looked, rules, progress)?;
         Ok(Self::new(evidence_dir, index_path, meta))
     }
 
@@ -100,6 +104,16 @@ impl Catalog {
         hint: Option<&Hint>,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Self, LoadError> {
+        Self::with_rules_in(evidence_dir, folder, hint, None, progress)
+    }
+
+    fn with_rules_in(
+        evidence_dir: &Path,
+        folder: &Path,
+        hint: Option<&Hint>,
+        rules: Option<&Arc<RuleSet>>,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<Self, LoadError> {
         let failed = |path: &Path| {
             let path = path.to_path_buf();
             move |source| LoadError::Write { path, source }
@@ -110,7 +124,7 @@ impl Catalog {
         let lock = index.with_extension("lock");
         let held = private::file(&lock).map_err(failed(&lock))?;
         held.lock().map_err(failed(&lock))?;
-        Self::opened(&evidence, &index, hint, progress)
+        Self::opened(&evidence, &index, hint, rules, progress)
     }
 
     /// Like [`Catalog::open_in`], with what the configuration states about the sources.
@@ -123,7 +137,8 @@ impl Catalog {
         declared: &Declared,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Self, LoadError> {
-        let mut catalog = Self::open_in(evidence_dir, folder, hint, progress)?;
+        let rules = declared.rule_set.as_ref();
+        let mut catalog = Self::with_rules_in(evidence_dir, folder, hint, rules, progress)?;
         catalog.declare(declared)?;
         Ok(catalog)
     }
@@ -152,6 +167,7 @@ impl Catalog {
             inner,
             skipped: meta.skipped,
             fingerprint,
+            rules: meta.rules,
             idle: Mutex::new(Vec::new()),
             checked: Mutex::new(HashMap::new()),
             listed: Mutex::new(HashMap::new()),
@@ -272,6 +288,11 @@ impl Catalog {
         place
             .and_then(|p| Some((self.sources.get(p)?, self.inner.get(p)?)))
             .ok_or_else(|| ReadError::Query("the index names a source that does not exist".into()))
+    }
+
+    /// The hash of the rules that were evaluated during loading.
+    pub fn evaluated(&self) -> Option<&str> {
+        Some(self.rules.as_str()).filter(|hash| !hash.is_empty())
     }
 
     pub fn root(&self) -> &Path {

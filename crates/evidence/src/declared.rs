@@ -4,10 +4,12 @@ mod pattern;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use casebook_protocol::{ActKind, Domain};
 
 use crate::Source;
+use crate::rules::RuleSet;
 
 pub use pattern::FilePattern;
 
@@ -20,6 +22,8 @@ pub struct Declared {
     pub rules: Vec<SourceRule>,
     /// Each a prefix of the addresses of trusted packages.
     pub package_sources: Vec<String>,
+    /// The Sigma rules that are evaluated during loading. Without them, an index with any rules is used as it is.
+    pub rule_set: Option<Arc<RuleSet>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use crate::Skipped;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
@@ -25,6 +27,20 @@ pub enum LoadError {
 }
 
 impl LoadError {
+    /// No file of `root` has records.
+    pub(crate) fn nothing(root: &Path, skipped: &[Skipped]) -> Self {
+        let why = match skipped {
+            [] => "it is empty".to_owned(),
+            _ => {
+                let listed: Vec<String> =
+                    skipped.iter().take(5).map(|s| format!("{} ({})", s.file, s.reason)).collect();
+                let more = if skipped.len() > 5 { ", …" } else { "" };
+                format!("{}{more}", listed.join(", "))
+            }
+        };
+        Self::NothingUsable { folder: root.to_path_buf(), why }
+    }
+
     /// The disk of the index is full.
     pub fn is_full(&self) -> bool {
         match self {

@@ -18,6 +18,7 @@ use crate::is_message;
 
 pub use keys::{number, process_keys};
 pub use makes::of_honeypot;
+pub(crate) use names::of as names_of;
 pub use roles::{audit_prefix, outer};
 pub use when::{epoch, time_rank};
 
@@ -245,25 +246,9 @@ fn named<'a>(fields: impl Iterator<Item = (&'a String, &'a String)>) -> Vec<Name
 /// True if the field was read from a text that the recorded party may have written, such as a user agent or a
 /// user name. Programs write their texts to message fields.
 fn spoken(path: &str, fields: &BTreeMap<String, String>) -> bool {
-    /// Parts of the names of fields that a client fills. Collectors store records of other products in fields of
-    /// any name.
-    const CHOSEN: &[&str] =
-        &["agent", "url", "uri", "query", "refer", "cookie", "header", "username", "commandline", "cmdline"];
-    const CLIENTS: &[&str] = &["user", "login", "acct", "account", "accountname", "command", "cmd", "path"];
-    let whole = |text: &str| {
-        let text = text.trim();
-        [('{', '}'), ('[', ']'), ('<', '>')]
-            .iter()
-            .any(|(open, close)| text.starts_with(*open) && text.ends_with(*close))
-    };
     let mut above = path;
     while let Some((outer, _)) = above.rsplit_once('.') {
-        let chosen = || {
-            let name = last(outer, 1);
-            CLIENTS.contains(&name.as_str()) || CHOSEN.iter().any(|part| name.contains(part))
-        };
-        let packed = fields.get(outer).is_some_and(|text| !whole(text) || chosen());
-        if packed && !is_message(outer) {
+        if fields.get(outer).is_some_and(|text| chosen(outer, text)) {
             return true;
         }
         above = outer;
@@ -271,7 +256,25 @@ fn spoken(path: &str, fields: &BTreeMap<String, String>) -> bool {
     false
 }
 
-fn of_parent(path: &str) -> bool {
+/// True if the recorded party may have written the fields that `text`, the value of the field `outer`, contains.
+pub(crate) fn chosen(outer: &str, text: &str) -> bool {
+    /// Parts of the names of fields that a client fills. Collectors store records of other products in fields of
+    /// any name.
+    const CHOSEN: &[&str] =
+        &["agent", "url", "uri", "query", "refer", "cookie", "header", "username", "commandline", "cmdline"];
+    const CLIENTS: &[&str] = &["user", "login", "acct", "account", "accountname", "command", "cmd", "path"];
+    let text = text.trim();
+    let whole = [('{', '}'), ('[', ']'), ('<', '>')]
+        .iter()
+        .any(|(open, close)| text.starts_with(*open) && text.ends_with(*close));
+    let by_client = || {
+        let name = last(outer, 1);
+        CLIENTS.contains(&name.as_str()) || CHOSEN.iter().any(|part| name.contains(part))
+    };
+    (!whole || by_client()) && !is_message(outer)
+}
+
+pub(crate) fn of_parent(path: &str) -> bool {
     let mut parts = path.split('.').rev().skip(1);
     parts.any(|part| matches!(part.to_ascii_lowercase().as_str(), "parent" | "ancestors" | "parent_process"))
 }

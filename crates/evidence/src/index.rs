@@ -17,8 +17,10 @@ use super::source::{Skipped, Source};
 use super::time::clock::{Offset, zone};
 use super::time::year;
 
+pub(crate) mod hits;
+
 /// Raise it when the stored data or the way to find it changes.
-pub(crate) const VERSION: u32 = 12;
+pub(crate) const VERSION: u32 = 13;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Stored {
@@ -46,6 +48,8 @@ pub(crate) struct Meta {
     pub(crate) skipped: Vec<Skipped>,
     pub(crate) sources: Vec<Stored>,
     pub(crate) guessed: Guess,
+    /// The hash of the evaluated set of rules; empty if there was none.
+    pub(crate) rules: String,
 }
 
 /// Choices that the evidence does not determine.
@@ -132,6 +136,11 @@ const SCHEMA: &str = "
         field INTEGER, ingested INTEGER, flags INTEGER NOT NULL);
     CREATE TABLE block(id INTEGER PRIMARY KEY, source INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
         first_line INTEGER NOT NULL, last_line INTEGER NOT NULL, early INTEGER, late INTEGER, filter BLOB NOT NULL);
+    CREATE TABLE rule(id INTEGER PRIMARY KEY, value TEXT NOT NULL);
+    CREATE TABLE rule_total(rule INTEGER NOT NULL, source INTEGER NOT NULL, hits INTEGER NOT NULL, first INTEGER, last INTEGER);
+    CREATE TABLE rule_hit(rule INTEGER NOT NULL, source INTEGER NOT NULL, record INTEGER NOT NULL, time INTEGER, grp TEXT);
+    CREATE TEMP TABLE carried(rule INTEGER NOT NULL, source INTEGER NOT NULL, record INTEGER NOT NULL, time INTEGER NOT NULL,
+        held TEXT NOT NULL);
 ";
 
 pub(crate) const ENTRY: &str = "id, source, line, nth, start, length, time, basis, precision, field, ingested, flags";

@@ -25,6 +25,7 @@ mod profile;
 mod query;
 mod readings;
 mod record;
+pub mod rules;
 mod source;
 mod split;
 mod text;

@@ -1,5 +1,6 @@
 //! Loads files: one thread reads and splits them, another writes the index.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -15,6 +16,9 @@ use super::prepare::{self, Prepared};
 use super::private;
 use super::profile::Profile;
 use super::readings::{self, Grams};
+use super::rules::RuleSet;
+use super::rules::hits::Kept;
+use super::rules::pass::{Carried, SourcePass};
 use super::source::{Place, Progress, Skipped, Source};
 use super::split::{Cutter, Piece};
 use super::text::{self, Hashing, Look};
@@ -30,8 +34,11 @@ const EXAMPLES: usize = 5;
 
 enum Said {
     Block(Batch),
-    Source(Box<(Stored, Manifest)>),
+    Source(Box<Done>),
 }
+
+/// A source that was read, its file, and the hits of the rules.
+type Done = (Stored, Manifest, BTreeMap<usize, Kept>);
 
 struct Batch {
     entries: Vec<Entry>,
@@ -40,6 +47,7 @@ struct Batch {
     shape: Arc<Shape>,
     file: Arc<str>,
     position: u64,
+    carried: Vec<Carried>,
 }
 
 pub(crate) fn cache_folder(index: &Path) -> PathBuf {
@@ -51,10 +59,10 @@ pub(crate) fn cache_folder(index: &Path) -> PathBuf {
 pub(crate) fn build(
     root: &Path,
     index: &Path,
-    found: Vec<Found>,
-    mut skipped: Vec<Skipped>,
+    (found, mut skipped): (Vec<Found>, Vec<Skipped>),
     hint: Option<&Hint>,
     looked: &[Looked],
+    rules: Option<&Arc<RuleSet>>,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Meta, LoadError> {
     if let Some(folder) = index.parent().filter(|f| !f.as_os_str().is_empty()) {
@@ -83,43 +91,33 @@ pub(crate) fn build(
         }
     }
     if prepared.is_empty() {
-        return Err(nothing(root, &skipped));
+        return Err(LoadError::nothing(root, &skipped));
     }
     let guessed = prepare::share(&mut prepared, hint, looked);
-    let sources = run(prepared, &writer, &mut manifest, progress)?;
+    let mut sources = run(prepared, &writer, &mut manifest, rules, progress)?;
     if sources.iter().all(|s| s.source.records == 0) {
-        return Err(nothing(root, &skipped));
+        return Err(LoadError::nothing(root, &skipped));
     }
     progress(Progress { step: "finishing", file: "", bytes_done: known, bytes_total: known });
     manifest.sort_by(|a, b| a.file.cmp(&b.file));
     skipped.sort_by(|a, b| a.file.cmp(&b.file));
-    let meta = Meta { version: VERSION, manifest, skipped, sources, guessed };
+    let rules = rules.map_or(Ok(String::new()), |rules| writer.correlate(rules, &mut sources))?;
+    let meta = Meta { version: VERSION, manifest, skipped, sources, guessed, rules };
     writer.finish(&meta)?;
     Ok(meta)
-}
-
-fn nothing(root: &Path, skipped: &[Skipped]) -> LoadError {
-    let why = match skipped {
-        [] => "it is empty".to_owned(),
-        _ => {
-            let listed: Vec<String> = skipped.iter().take(5).map(|s| format!("{} ({})", s.file, s.reason)).collect();
-            let more = if skipped.len() > 5 { ", …" } else { "" };
-            format!("{}{more}", listed.join(", "))
-        }
-    };
-    LoadError::NothingUsable { folder: root.to_path_buf(), why }
 }
 
 fn run(
     prepared: Vec<Prepared>,
     writer: &Writer,
     manifest: &mut Vec<Manifest>,
+    rules: Option<&Arc<RuleSet>>,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Vec<Stored>, LoadError> {
     let total = prepared.iter().map(|p| p.body.size).sum();
     let (say, hear) = sync_channel(QUEUE);
     std::thread::scope(|scope| {
-        let reader = scope.spawn(move || read_all(prepared, &say));
+        let reader = scope.spawn(move || read_all(prepared, rules, &say));
         let written = write_all(&hear, writer, manifest, total, progress);
         // If the writer fails, the channel closes, which ends the reader.
         drop(hear);
@@ -151,6 +149,7 @@ fn write_all(
                     from = *end;
                 }
                 writer.add(&Block { entries: batch.entries, filter: grams.take() })?;
+                writer.carry(&batch.carried)?;
                 let bytes_done = before + batch.position;
                 if bytes_done >= shown + (1 << 20) {
                     shown = bytes_done;
@@ -158,7 +157,8 @@ fn write_all(
                 }
             }
             Said::Source(done) => {
-                let (stored, entry) = *done;
+                let (stored, entry, kept) = *done;
+                writer.hits(i64::try_from(sources.len()).unwrap_or(i64::MAX), kept)?;
                 before += stored.source.bytes;
                 progress(Progress {
                     step: "loading",
@@ -174,11 +174,11 @@ fn write_all(
     Ok(sources)
 }
 
-fn read_all(prepared: Vec<Prepared>, say: &SyncSender<Said>) -> Result<(), LoadError> {
+fn read_all(prepared: Vec<Prepared>, rules: Option<&Arc<RuleSet>>, say: &SyncSender<Said>) -> Result<(), LoadError> {
     let files: Vec<String> = prepared.iter().map(|p| p.found.file.clone()).collect();
     let mut next = 1;
     for (number, (prepared, id)) in prepared.into_iter().zip(walk::ids(&files)).enumerate() {
-        let done = Reading::new(prepared, id, number, next)?.run(say)?;
+        let done = Reading::new(prepared, id, number, next, rules)?.run(say)?;
         let Some(done) = done else { return Ok(()) };
         next += i64::try_from(done.0.source.records).unwrap_or(0);
         if say.send(Said::Source(Box::new(done))).is_err() {
@@ -203,11 +203,18 @@ struct Reading {
     last: (u64, i64),
     earliest: Option<i64>,
     latest: Option<i64>,
-    times: std::collections::BTreeMap<(Option<u8>, TimeBasis), u64>,
+    times: BTreeMap<(Option<u8>, TimeBasis), u64>,
+    rules: Option<SourcePass>,
 }
 
 impl Reading {
-    fn new(prepared: Prepared, id: String, number: usize, next: i64) -> Result<Self, LoadError> {
+    fn new(
+        prepared: Prepared,
+        id: String,
+        number: usize,
+        next: i64,
+        rules: Option<&Arc<RuleSet>>,
+    ) -> Result<Self, LoadError> {
         let source = Source {
             id,
             file: prepared.found.file.clone(),
@@ -237,7 +244,9 @@ impl Reading {
             more_fields: false,
             malformed_examples: Vec::new(),
         };
+        let rules = rules.and_then(|rules| SourcePass::new(rules, &source.sensor, &source.file, source.format));
         Ok(Self {
+            rules,
             shape: Arc::new(prepared.detected.shape.clone()),
             file: source.file.as_str().into(),
             resolver: Resolver::new(prepared.plan.clone()),
@@ -250,14 +259,14 @@ impl Reading {
             last: (0, 0),
             earliest: None,
             latest: None,
-            times: std::collections::BTreeMap::new(),
+            times: BTreeMap::new(),
             prepared,
             source,
         })
     }
 
     /// Reads the whole file. None if the writer has ended.
-    fn run(mut self, say: &SyncSender<Said>) -> Result<Option<(Stored, Manifest)>, LoadError> {
+    fn run(mut self, say: &SyncSender<Said>) -> Result<Option<Done>, LoadError> {
         let path = self.prepared.body.path.clone();
         let failed = |source| LoadError::Read { path: path.clone(), source };
         let file = File::open(&path).map_err(failed)?;
@@ -295,6 +304,9 @@ impl Reading {
         let mut fields = parsed.fields;
         self.profile.add(self.source.records, &fields);
         let (time, ingested) = self.resolver.resolve(&mut fields);
+        if let Some(rules) = &mut self.rules {
+            rules.add(&fields, bytes, (self.number, self.next), time.map(|t| t.ns));
+        }
         let malformed = piece.broken || (parsed.malformed && !piece.oversize);
         if malformed {
             self.source.malformed += 1;
@@ -342,11 +354,12 @@ impl Reading {
             shape: Arc::clone(&self.shape),
             file: Arc::clone(&self.file),
             position,
+            carried: self.rules.as_mut().map(SourcePass::carried).unwrap_or_default(),
         };
         batch.entries.is_empty() || say.send(Said::Block(batch)).is_ok()
     }
 
-    fn finish(self, sha256: String) -> (Stored, Manifest) {
+    fn finish(self, sha256: String) -> Done {
         let mut source = self.source;
         let stamp = |ns: i64| Timestamp::from_nanosecond(ns.into()).ok();
         source.first_time = self.earliest.and_then(stamp);
@@ -378,6 +391,7 @@ impl Reading {
                 self.prepared.body.path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
             });
         let manifest = Manifest { file: found.file, size: found.size, mtime: found.mtime, sha256 };
-        (Stored { source, shape: Shape::clone(&self.shape), names, cache }, manifest)
+        let kept = self.rules.map(SourcePass::finish).unwrap_or_default();
+        (Stored { source, shape: Shape::clone(&self.shape), names, cache }, manifest, kept)
     }
 }

@@ -189,6 +189,11 @@ fn only_one_module_names_the_mcp_library() {
 }
 
 #[test]
+fn only_one_file_names_the_sigma_library() {
+    assert_eq!(naming("rsigma").into_iter().collect::<Vec<_>>(), ["crates/evidence/src/rules/sigma.rs"]);
+}
+
+#[test]
 fn pure_deciders_name_no_clock_no_chance_and_no_async() {
     let pure = [
         "crates/agent/src/mcp/guard",
@@ -203,6 +208,10 @@ fn pure_deciders_name_no_clock_no_chance_and_no_async() {
         "crates/agent/src/model/dialogue",
         "protocol/src",
         "crates/trust/src",
+        "crates/evidence/src/rules/correlate",
+        "crates/evidence/src/rules/judgement",
+        "crates/evidence/src/rules/taxonomy",
+        "crates/evidence/src/rules/view",
     ];
     for needle in ["async fn", ".await", "Timestamp::now", "SystemTime", "Instant::now", "thread_rng", "rand::"] {
         for file in naming(needle) {

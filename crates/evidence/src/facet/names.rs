@@ -11,7 +11,7 @@ pub(super) fn all() -> &'static [(Facet, Vec<&'static str>)] {
     ALL.get_or_init(|| NAMES.iter().map(|(facet, names)| (*facet, names.split_whitespace().collect())).collect())
 }
 
-pub(super) fn of(wanted: Facet) -> &'static [&'static str] {
+pub(crate) fn of(wanted: Facet) -> &'static [&'static str] {
     all().iter().find(|(facet, _)| *facet == wanted).map_or(&[], |(_, names)| names)
 }
 

@@ -2,6 +2,7 @@ mod args;
 mod count;
 mod describe;
 mod find;
+mod rules;
 mod shown;
 pub(super) mod spec;
 mod sql;
@@ -72,6 +73,7 @@ impl EvidenceTools {
             "count_by" => self.count_by(&read("count_by", count::COUNT)?)?,
             "around" => self.around(&read("around", find::AROUND)?)?,
             "get_record" => self.get_record(&read("get_record", find::GET)?)?,
+            "rule_hits" => self.rule_hits(&read("rule_hits", rules::RULE_HITS)?)?,
             "sql" => self.sql(&read("sql", sql::SQL)?)?,
             _ => {
                 let known: Vec<&str> = spec::TOOLS.iter().map(|(name, ..)| *name).collect();

@@ -4,7 +4,7 @@ use casebook_protocol::{ToolSpec, Toolset};
 
 use crate::{Format, Source};
 
-pub(super) const TOOLS: [(&str, &str, &str); 7] = [
+pub(super) const TOOLS: [(&str, &str, &str); 8] = [
     (
         "list_sources",
         "Lists the sources of evidence that you may see: file, format, what wrote it (`sensor`), number of records, \
@@ -55,6 +55,17 @@ pub(super) const TOOLS: [(&str, &str, &str); 7] = [
         "Gives one record whole, with all its fields, by file and line (`nth` where several records start on one \
          line). A long record comes in parts: `offset` and `length` in bytes, and `next_offset` says where to go on.",
         r#"{"type":"object","properties":{"file":{"type":"string"},"line":{"type":"integer","minimum":1},"nth":{"type":"integer","minimum":1,"default":1},"offset":{"type":"integer","minimum":0,"default":0},"length":{"type":"integer","minimum":1,"maximum":262144,"default":65536}},"required":["file","line"],"additionalProperties":false}"#,
+    ),
+    (
+        "rule_hits",
+        "Lists what the Sigma rules found when the evidence was loaded: rules about single records, and correlations such \
+         as many refused passwords and then an accepted one. `rules` says what each rule means, `hits` which records it \
+         matched: `record`, `first` and `last` are places in `records`. A rule is a judgement about its record. Its title \
+         is not evidence: cite the record, as `/records/N`, and a number as `/hits/N/count`. `rule` is an id or a title, \
+         `level` the least level, `entity` a name or address that a record or group contains, `around` a moment (with \
+         `within_seconds` on each side). Of each rule and source at most 1000 hits are stored: the first, the last and a \
+         sample; `rules` has the whole numbers. No hits are no evidence of an absence.",
+        r#"{"type":"object","properties":{"rule":{"type":"string","minLength":1},"level":{"enum":["informational","low","medium","high","critical"]},"entity":{"type":"string","minLength":1},"around":{"type":"string","format":"date-time"},"within_seconds":{"type":"number","minimum":0,"default":3600},"sources":{"type":"array","items":{"type":"string"}},"limit":{"type":"integer","minimum":1,"maximum":200,"default":20}},"additionalProperties":false}"#,
     ),
     (
         "sql",

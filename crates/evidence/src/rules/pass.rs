@@ -1,0 +1,166 @@
+//! Evaluates a set of rules during loading: records first, source by source; correlations at the end, over the
+//! hits of all sources in the order of time.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use super::correlate::{Correlator, Episode, Occurrence, Part, Place};
+use super::explain::Explained;
+use super::hits::{Group, GroupPart, Hit, Kept};
+use super::route::Router;
+use super::view::Columns;
+use super::{RuleSet, sigma};
+use crate::Format;
+
+/// Bytes of a value that a correlation compares.
+const VALUE_MAX: usize = 512;
+
+/// A hit that correlations read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Carried {
+    pub(crate) rule: usize,
+    pub(crate) at: Place,
+    pub(crate) values: BTreeMap<String, String>,
+}
+
+/// The rules over one source.
+#[derive(Debug)]
+pub(crate) struct SourcePass {
+    rules: Arc<RuleSet>,
+    router: Router,
+    columns: Columns,
+    whole: bool,
+    kept: BTreeMap<usize, Kept>,
+    carried: Vec<Carried>,
+}
+
+impl SourcePass {
+    /// None if no rule can match a record of this source.
+    pub(crate) fn new(rules: &Arc<RuleSet>, sensor: &str, file: &str, format: Format) -> Option<Self> {
+        let router = Router::new(rules, sensor, file)?;
+        // The fields of these formats do not hold all words of a record.
+        let whole = matches!(format, Format::KeyValue | Format::Cef | Format::ModSecurity | Format::CmTrace);
+        let rules = Arc::clone(rules);
+        Some(Self { rules, router, columns: Columns::default(), whole, kept: BTreeMap::new(), carried: Vec::new() })
+    }
+
+    /// Evaluates a record. `time` is in nanoseconds.
+    pub(crate) fn add(
+        &mut self,
+        fields: &[(String, String)],
+        bytes: &[u8],
+        (source, record): (i64, i64),
+        time: Option<i64>,
+    ) {
+        let text = if self.whole { std::str::from_utf8(bytes).ok() } else { None };
+        let view = self.columns.read(&self.rules.slots, fields, text);
+        let Some(matchers) = self.router.matchers(&self.rules, view) else { return };
+        let at = Place { source, record, time: time.unwrap_or(0) };
+        for rule in matchers.matching(view) {
+            if self.rules.rule(rule).is_some_and(|r| !r.part) {
+                self.kept.entry(rule).or_default().add(Hit { rule, at, timed: time.is_some(), group: None });
+            }
+            // A record without a time has no place among the others.
+            if let (Some(wanted), Some(_)) = (self.rules.carried.get(&rule), time) {
+                let value = |slot: usize| view.at(slot).next().map(|v| crate::profile::cut(v, VALUE_MAX).to_owned());
+                let values = wanted.iter().filter_map(|(name, slot)| Some((name.clone(), value(*slot)?)));
+                self.carried.push(Carried { rule, at, values: values.collect() });
+            }
+        }
+    }
+
+    /// The hits for correlations since the last call.
+    pub(crate) fn carried(&mut self) -> Vec<Carried> {
+        std::mem::take(&mut self.carried)
+    }
+
+    pub(crate) fn finish(self) -> BTreeMap<usize, Kept> {
+        self.kept
+    }
+}
+
+/// The correlations of a set, over hits in the order of time.
+pub(crate) struct Correlations<'r> {
+    rules: &'r RuleSet,
+    correlator: Correlator<'r>,
+    kept: BTreeMap<(usize, i64), Kept>,
+}
+
+impl<'r> Correlations<'r> {
+    /// None if there are no correlations.
+    pub(crate) fn of(rules: &'r RuleSet) -> Option<Self> {
+        let correlator = Correlator::new(&rules.plans);
+        (!rules.plans.is_empty()).then(|| Self { rules, correlator, kept: BTreeMap::new() })
+    }
+
+    pub(crate) fn add(&mut self, hit: Carried) {
+        let part = Part { rule: hit.rule, first: hit.at, last: hit.at, count: 1 };
+        self.correlator.add(Occurrence { part, values: hit.values });
+        for episode in self.correlator.take() {
+            keep(self.rules, &mut self.kept, episode);
+        }
+    }
+
+    /// The hits by rule and source of their last record; and whether some may be missing, since there were too many groups.
+    pub(crate) fn finish(mut self) -> (BTreeMap<(usize, i64), Kept>, bool) {
+        let forgot = self.correlator.forgot;
+        for episode in self.correlator.finish() {
+            keep(self.rules, &mut self.kept, episode);
+        }
+        (self.kept, forgot)
+    }
+}
+
+fn keep(rules: &RuleSet, kept: &mut BTreeMap<(usize, i64), Kept>, episode: Episode) {
+    if rules.rule(episode.rule).is_none_or(|rule| rule.part) {
+        return;
+    }
+    let part = |part: &Part| GroupPart {
+        rule: rules.rule(part.rule).map(|rule| rule.id.clone()).unwrap_or_default(),
+        count: part.count,
+        first: part.first.record,
+        last: part.last.record,
+    };
+    let group = Group {
+        by: episode.group,
+        count: episode.count,
+        first: (episode.first.record, episode.first.time),
+        parts: episode.parts.iter().map(part).collect(),
+    };
+    let hit = Hit { rule: episode.rule, at: episode.last, timed: true, group: Some(group) };
+    kept.entry((episode.rule, episode.last.source)).or_default().add(hit);
+}
+
+/// Why rules did or did not match one record.
+impl RuleSet {
+    /// For each rule of single records, why it matches the record or not; `Err` for a rule that is for other logs,
+    /// with the log sources of the record.
+    pub fn explain(
+        &self,
+        sensor: &str,
+        file: &str,
+        fields: &[(String, String)],
+        wanted: &dyn Fn(&super::Rule) -> bool,
+    ) -> Vec<(usize, Result<Explained, String>)> {
+        let mut columns = Columns::default();
+        let view = columns.read(&self.slots, fields, None);
+        let mut router = Router::new(self, sensor, file);
+        let sources = router.as_mut().map(|router| {
+            let _ = router.matchers(self, view);
+            router.log_sources(self)
+        });
+        let sources = sources.unwrap_or_default();
+        let all: HashMap<usize, &sigma::Matcher> = self.matchers.iter().map(|(n, m)| (*n, m)).collect();
+        let mut numbers: Vec<usize> = all.keys().copied().collect();
+        numbers.sort_unstable();
+        let explained = numbers.into_iter().filter_map(|number| {
+            let (rule, matcher) = (self.rule(number)?, all.get(&number)?);
+            if !wanted(rule) {
+                return None;
+            }
+            let meets = matcher.logsource.meets(&sources);
+            Some((number, if meets { Ok(sigma::explained(matcher, view)) } else { Err(sources.to_string()) }))
+        });
+        explained.collect()
+    }
+}

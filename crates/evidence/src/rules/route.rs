@@ -1,0 +1,131 @@
+//! Which rules a record meets, by its log source.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::RuleSet;
+use super::sigma::Matchers;
+use super::taxonomy::{Entry, LogSources, TAXONOMY, alike};
+use super::view::View;
+
+/// Kinds of records of one source whose rules are remembered.
+const KNOWN_MAX: usize = 4096;
+
+/// A field that decides about the log source, and the values that the table knows.
+#[derive(Debug)]
+struct Key {
+    slot: usize,
+    values: Vec<&'static str>,
+    /// The last value and what it fitted, since neighbours are alike.
+    last: (String, u64),
+}
+
+/// Finds the rules for the records of one source.
+#[derive(Debug)]
+pub(super) struct Router {
+    live: Vec<&'static Entry>,
+    keys: Vec<Key>,
+    known: HashMap<Vec<u64>, Option<Arc<Matchers>>>,
+    found: Vec<u64>,
+}
+
+impl Router {
+    /// None if no rule can meet a record of this source.
+    pub(super) fn new(rules: &RuleSet, sensor: &str, file: &str) -> Option<Self> {
+        let sensor = sensor.split('@').next().unwrap_or(sensor);
+        let live: Vec<&'static Entry> = TAXONOMY.logsource.iter().filter(|entry| entry.may_fit(sensor, file)).collect();
+        let mut all = LogSources::default();
+        live.iter().for_each(|entry| all.add(entry));
+        if !rules.any_meets(&all) {
+            return None;
+        }
+        let mut keys: Vec<Key> = Vec::new();
+        for (field, values) in live.iter().flat_map(|entry| &entry.when) {
+            let slot = rules.slot(field)?;
+            let values = values.iter().map(String::as_str);
+            match keys.iter_mut().find(|key| key.slot == slot) {
+                Some(key) => key.values.extend(values),
+                None => keys.push(Key { slot, values: values.collect(), last: (String::new(), 0) }),
+            }
+        }
+        for key in &mut keys {
+            key.values.sort_unstable();
+            key.values.dedup();
+        }
+        Some(Self { live, keys, known: HashMap::new(), found: Vec::new() })
+    }
+
+    /// None if no rule meets the record.
+    pub(super) fn matchers(&mut self, rules: &RuleSet, view: View<'_>) -> Option<Arc<Matchers>> {
+        self.found.clear();
+        for key in &mut self.keys {
+            let mut fits = 0;
+            for value in view.at(key.slot) {
+                if key.last.0 != value {
+                    key.last.1 = bits(&key.values, value);
+                    key.last.0.clear();
+                    key.last.0.push_str(value);
+                }
+                fits |= key.last.1;
+            }
+            self.found.push(fits);
+        }
+        if let Some(known) = self.known.get(&self.found) {
+            return known.clone();
+        }
+        let found = self.of_record(rules);
+        if self.known.len() >= KNOWN_MAX {
+            self.known.clear();
+        }
+        self.known.insert(self.found.clone(), found.clone());
+        found
+    }
+
+    fn of_record(&self, rules: &RuleSet) -> Option<Arc<Matchers>> {
+        rules.matchers(&self.log_sources(rules))
+    }
+
+    /// The log sources of the record that was looked at last.
+    pub(super) fn log_sources(&self, rules: &RuleSet) -> LogSources {
+        let has = |field: &str, values: &[String]| {
+            let slot = rules.slot(field);
+            let key = self.keys.iter().zip(&self.found).find(|(key, _)| Some(key.slot) == slot);
+            key.is_some_and(|(key, found)| {
+                let wanted = |value: &&str| values.iter().any(|one| one == value);
+                key.values.iter().enumerate().any(|(bit, value)| wanted(value) && found & bit_of(bit) != 0)
+            })
+        };
+        let mut sources = LogSources::default();
+        for entry in self.live.iter().filter(|entry| entry.when.iter().all(|(field, values)| has(field, values))) {
+            sources.add(entry);
+        }
+        sources
+    }
+}
+
+fn bits(values: &[&str], value: &str) -> u64 {
+    let fits = values.iter().enumerate().filter(|(_, pattern)| alike(pattern, value));
+    fits.fold(0, |all, (bit, _)| all | bit_of(bit))
+}
+
+fn bit_of(bit: usize) -> u64 {
+    u32::try_from(bit).ok().and_then(|bit| 1u64.checked_shl(bit)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use super::*;
+
+    #[test]
+    fn each_known_value_has_a_bit() {
+        let mut values: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for (field, all) in TAXONOMY.logsource.iter().flat_map(|entry| &entry.when) {
+            values.entry(field).or_default().extend(all.iter().map(String::as_str));
+        }
+        for (field, all) in values {
+            assert!(all.len() <= 64, "{field} has {} values", all.len());
+        }
+    }
+}
