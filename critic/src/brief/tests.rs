@@ -166,7 +166,10 @@ fn sections_stand_in_order_and_say_nothing_of_the_run() {
         briefing.parts.iter().map(|p| p.cache).collect::<Vec<_>>(),
         [false, true, true, false, false, false, false]
     );
-    assert_eq!(names(&CriticBrief.brief(&review("x", 1), AMPLE)), ["alert", "toolsets", "journal", "question", "limits", "findings"]);
+    assert_eq!(
+        names(&CriticBrief.brief(&review("x", 1), AMPLE)),
+        ["alert", "toolsets", "journal", "question", "limits", "findings"]
+    );
     let story = CriticBrief.brief(&timeline("x", 2, 2), AMPLE);
     assert_eq!(names(&story), ["journal", "timeline", "review"]);
     for text in briefing.parts.iter().chain(&story.parts).map(|p| &p.text) {
