@@ -38,7 +38,7 @@ pub fn run(cli: Cli) -> std::io::Result<()> {
     };
     let started = cli.common.collector().and_then(|collector| {
         let advice = "choose another collector, or omit it";
-        telemetry::start(format, "casebook", collector.as_deref()).map_err(|why| Failure::usage(why, advice))
+        telemetry::start(format, "casebook", collector.as_deref(), false).map_err(|why| Failure::usage(why, advice))
     });
     if let Err(failure) = started {
         screen::complain(&failure);

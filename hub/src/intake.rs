@@ -10,10 +10,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use casebook_protocol::{
-    Alert, AlertError, AlertId, Budget, DeadLetter, InvestigationId, Member, Report, Severity, subject,
+    Alert, AlertError, AlertId, Budget, DeadLetter, InvestigationId, Member, Report, Severity, Timestamp, subject,
 };
 use casebook_runtime::Env;
 use casebook_runtime::bus::{BusError, Delivery};
+use casebook_runtime::telemetry::meter;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::task::JoinSet;
@@ -82,6 +83,9 @@ pub enum Refused {
 struct Job {
     investigation: InvestigationId,
     alert: Alert,
+    /// When the alert came; none if the job continues an earlier one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    accepted: Option<Timestamp>,
 }
 
 type Watcher = oneshot::Sender<Result<Report, HubError>>;
@@ -158,14 +162,18 @@ impl Intake {
             self.hub.record(&investigation, case).await?;
         }
         self.watch(&investigation, sender);
-        self.enqueue(Job { investigation, alert }).await?;
+        if accepted.fresh {
+            tracing::info!(%investigation, alert = %alert.id, severity = alert.severity.name(), "alert accepted");
+        }
+        let now = accepted.fresh.then(|| self.env.clock.now());
+        self.enqueue(Job { investigation, alert, accepted: now }).await?;
         Ok(accepted)
     }
 
     /// Enqueues a recorded investigation that has not ended. No effect if it was never opened.
     pub async fn again(&self, investigation: &InvestigationId, state: &State) -> Result<(), HubError> {
         let Some(case) = &state.case else { return Ok(()) };
-        self.enqueue(Job { investigation: investigation.clone(), alert: case.alert.clone() }).await
+        self.enqueue(Job { investigation: investigation.clone(), alert: case.alert.clone(), accepted: None }).await
     }
 
     fn room(&self) -> Result<(), Refused> {
@@ -271,7 +279,7 @@ impl Intake {
 
     /// Holds the job's lease while the investigation runs.
     async fn investigate(&self, delivery: Box<dyn Delivery>, permit: OwnedSemaphorePermit) {
-        let result = self.run(delivery.bytes()).await;
+        let result = self.run(delivery.bytes(), delivery.attempt()).await;
         let answered = match &result {
             Ok(()) => delivery.done().await,
             Err(error @ HubError::Rejected(Rejection::NoExperts)) => {
@@ -318,10 +326,14 @@ impl Intake {
         delivery.done().await
     }
 
-    async fn run(&self, bytes: &[u8]) -> Result<(), HubError> {
+    async fn run(&self, bytes: &[u8], attempt: u32) -> Result<(), HubError> {
         let unread = |e: serde_json::Error| HubError::Defect(format!("a case cannot be read: {e}"));
-        let Job { investigation, alert } = serde_json::from_slice(bytes).map_err(unread)?;
+        let Job { investigation, alert, accepted } = serde_json::from_slice(bytes).map_err(unread)?;
         locked(&self.waiting).remove(&investigation);
+        if let Some(accepted) = accepted.filter(|_| attempt == 1) {
+            meter::begun(alert.severity.name(), meter::seconds(accepted, self.env.clock.now()));
+        }
+        tracing::info!(%investigation, attempt, "begun");
         let result = self.report(&investigation, alert).await;
         // The same alert may have come again meanwhile: the bus does not queue a leased job.
         locked(&self.waiting).remove(&investigation);

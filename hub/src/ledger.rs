@@ -12,6 +12,7 @@ use casebook_protocol::{
 use casebook_runtime::Env;
 use casebook_runtime::store::StoreError;
 use casebook_runtime::stored;
+use casebook_runtime::telemetry::meter;
 use casebook_trust::Exhibits;
 
 use crate::advance::{Advanced, advance};
@@ -82,7 +83,10 @@ impl Ledger {
             if !pass.recorded.is_empty() {
                 let views: Vec<(&ArtifactId, &[u8])> =
                     pass.views.iter().map(|(id, view)| (id, view.as_slice())).collect();
-                match self.env.store.append_with(&self.investigation, after, &pass.recorded, &views).await {
+                let begun = self.now();
+                let appended = self.env.store.append_with(&self.investigation, after, &pass.recorded, &views).await;
+                measure::appended(meter::seconds(begun, self.now()), appended.as_ref().err());
+                match appended {
                     Ok(()) => {}
                     Err(StoreError::Conflict { .. }) => {
                         self.state = archive::replay(self.env.store.as_ref(), &self.investigation).await?;

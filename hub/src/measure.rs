@@ -1,6 +1,7 @@
 //! Metrics of recorded events. An event is recorded once, so it is counted at most once.
 
 use casebook_protocol::{Event, Recorded};
+use casebook_runtime::store::StoreError;
 use casebook_runtime::telemetry::{export, meter};
 
 use crate::state::State;
@@ -20,6 +21,14 @@ pub(crate) fn recorded(recorded: &[Recorded], state: &State) {
             _ => {}
         }
     }
+}
+
+pub(crate) fn appended(seconds: f64, error: Option<&StoreError>) {
+    let kind = error.map(|error| match error {
+        StoreError::Conflict { .. } => meter::CONFLICT,
+        _ => meter::UNAVAILABLE,
+    });
+    meter::appended(seconds, kind);
 }
 
 fn over(state: &State) {

@@ -11,6 +11,7 @@ use casebook_runtime::Env;
 use casebook_runtime::bus::Subscription;
 use casebook_runtime::nats::streams::Keeping;
 use casebook_runtime::nats::{Asked, Connection, NatsError, Requests};
+use casebook_runtime::telemetry::meter;
 use casebook_runtime::wire::WIRE_VERSION;
 use tokio::task::JoinSet;
 
@@ -21,6 +22,8 @@ use crate::roster::Roster;
 
 /// How often open investigations get the list of domains with an Expert.
 const ATTEND: Duration = Duration::from_secs(2);
+/// How often to measure the queues.
+const MEASURE: Duration = Duration::from_secs(5);
 const GROUP: &str = "hubs";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,6 +144,7 @@ impl Service {
         spawn("watching workers", Box::pin(Arc::clone(this).presence(presence)));
         spawn("receiving hints", Box::pin(Arc::clone(this).hints(hints)));
         spawn("reporting available Experts", Box::pin(Arc::clone(this).attend()));
+        spawn("measuring", Box::pin(Arc::clone(this).measure()));
         let (take, work) = (this.intake.clone(), this.intake.clone());
         spawn("taking alerts", Box::pin(async move { take.take(subject::ALERTS).await }));
         spawn("taking jobs", Box::pin(async move { work.work().await }));
@@ -171,6 +175,23 @@ impl Shared {
     async fn presence(self: Arc<Self>, mut presence: Box<dyn Subscription>) {
         while let Some(message) = presence.next().await {
             self.seen(&message.subject, &message.bytes);
+        }
+    }
+
+    /// Measures what waits and who works.
+    async fn measure(self: Arc<Self>) {
+        loop {
+            if meter::on() {
+                meter::live(self.intake.under_way() as u64);
+                for (queue, processes) in self.roster().counts(self.env.clock.now()) {
+                    meter::present(&queue, processes as u64);
+                }
+                match self.nats.queues().await {
+                    Ok(queues) => queues.iter().for_each(|one| meter::queue(&one.name, one.waiting, one.held)),
+                    Err(error) => tracing::debug!(%error, "could not read the queues"),
+                }
+            }
+            tokio::time::sleep(MEASURE).await;
         }
     }
 

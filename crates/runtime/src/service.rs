@@ -1,4 +1,4 @@
-//! Long-running processes: settings ([`settings`], [`environment`]), health ([`health`], [`http`]), shutdown
+//! Long-running processes: settings ([`settings`], [`environment`]), health ([`health`], [`http`], [`healthy`]), shutdown
 //! ([`signals`]), start and end ([`run`]), and work on queues over NATS ([`work`]).
 
 use std::io::Write;
@@ -8,6 +8,7 @@ use std::time::Duration;
 pub mod common;
 pub mod environment;
 pub mod health;
+pub mod healthy;
 pub mod http;
 pub mod settings;
 pub mod signals;
@@ -78,14 +79,21 @@ where
             let _ = write!(std::io::stdout(), "{text}");
             return ExitCode::SUCCESS;
         }
+        Ok(Asked::Healthy(address)) => {
+            return match healthy::ask(address) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(why) => complain(program, &Failure::failed(format!("not healthy: {why}"))),
+            };
+        }
         Err(failure) => return complain(program, &failure),
     };
     tls::install();
-    if let Err(why) = telemetry::start(common.log, program.name, common.otlp.as_deref()) {
+    if let Err(why) = telemetry::start(common.log, program.name, common.otlp.as_deref(), common.health.is_some()) {
         return complain(program, &Failure::usage(why));
     }
     environment::warn();
     let health = Health::new(role);
+    telemetry::lines::instance(health.name());
     let ended = process::run(async {
         let stop = Stop::listen_with(Exit::Unfinished as i32, own.until_eof)
             .map_err(|e| Failure::failed(format!("cannot listen for signals: {e}")))?;

@@ -1,15 +1,19 @@
 //! Logs, spans and metrics. This file names all spans and their fields, and [`meter`] all metrics. Names for model and
-//! tool calls follow OpenTelemetry's conventions for generative AI. [`export`] sends both to a collector.
+//! tool calls follow OpenTelemetry's conventions for generative AI. [`export`] sends both to a collector, and [`scrape`]
+//! shows the metrics to Prometheus.
 
 use std::io::IsTerminal;
 
-use tracing_subscriber::fmt::format::FmtSpan;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
 
+use lines::{Keep, Lines};
+
 pub mod export;
+pub mod lines;
 pub mod meter;
+pub mod scrape;
 
 pub const TASK: &str = "invoke_agent";
 pub const MODEL_CALL: &str = "chat";
@@ -107,26 +111,24 @@ pub fn failed(span: &tracing::Span, sort: impl std::fmt::Display) {
 
 /// Logs to standard error, filtered by `CASEBOOK_LOG` in the syntax of `tracing` (`info`, `casebook_hub=debug`, …);
 /// default: warnings. Spans and metrics go to `collector`, or to the one that OpenTelemetry's standard variables name,
-/// until [`export::end`]. A second call changes nothing.
+/// until [`export::end`]. If it is `scraped`, Prometheus reads the metrics ([`scrape::text`]). A second call changes
+/// nothing.
 ///
 /// # Errors
 /// `collector` cannot be used. Logging works nevertheless. Faults in the standard variables only cause a warning.
-pub fn start(format: LogFormat, service: &'static str, collector: Option<&str>) -> Result<(), String> {
+pub fn start(format: LogFormat, service: &'static str, collector: Option<&str>, scraped: bool) -> Result<(), String> {
     let filter = filter(&std::env::var("CASEBOOK_LOG").unwrap_or_else(|_| "warn".into()));
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
-        .with_span_events(FmtSpan::CLOSE);
-    let lines = match format {
-        LogFormat::Text => lines.with_filter(filter).boxed(),
-        LogFormat::Json => lines.json().with_filter(filter).boxed(),
-    };
-    let (tracer, opened) = match export::open(collector, service) {
+        .event_format(Lines { format, service })
+        .with_filter(filter);
+    let (tracer, opened) = match export::open(collector, service, scraped) {
         Ok(tracer) => (tracer, Ok(())),
         Err(why) => (None, Err(why)),
     };
     // An error means that a subscriber exists, as in tests.
-    let _ = tracing_subscriber::registry().with(tracer.map(export::layer)).with(lines).try_init();
+    let _ = tracing_subscriber::registry().with(tracer.map(export::layer)).with(Keep).with(lines).try_init();
     match opened {
         Err(why) if collector.is_none() => {
             tracing::warn!(why, "not sending traces and metrics");

@@ -30,7 +30,7 @@ const SWEEP: Duration = Duration::from_secs(5);
 
 /// Exports telemetry if the variables of OpenTelemetry name a collector.
 pub fn run(setting: &Setting) -> Result<Taken> {
-    telemetry::start(LogFormat::Text, "casebook", None)?;
+    telemetry::start(LogFormat::Text, "casebook", None, false)?;
     let taken = process::run(investigate(setting))?;
     telemetry::export::end();
     taken

@@ -21,6 +21,7 @@ use super::{Connection, INLINE, NatsStore, PROTOCOL, REFERENCE, reason, streams}
 use crate::bus::{Bus, BusError, Delivery, Message, Subscription};
 use crate::random::random;
 use crate::store::{Store, StoreError};
+use crate::telemetry::meter;
 use crate::wire::WIRE_VERSION;
 
 /// How long the server keeps a request for a job open before the next request.
@@ -246,6 +247,7 @@ impl Held {
             loop {
                 tokio::time::sleep(lease / 3).await;
                 if let Err(error) = held.ack_with(AckKind::Progress).await {
+                    meter::lease_lost();
                     tracing::warn!(%error, "could not extend lease; another worker may receive this job");
                 }
             }

@@ -1,5 +1,6 @@
 //! What the streams hold, and whether the server stores a message in them. Only a Hub has the permissions.
 
+use async_nats::jetstream::consumer::Info;
 use async_nats::jetstream::message::PublishMessage;
 use futures_util::TryStreamExt;
 
@@ -79,6 +80,35 @@ impl Connection {
                 Ok(Some(format!("{words}; {advice}")))
             }
         }
+    }
+}
+
+/// The jobs of one work queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueState {
+    /// `alerts`, the severity of waiting alerts such as `case-high`, or the queue of tasks such as `expert-network`.
+    pub name: String,
+    /// Jobs that nobody has taken.
+    pub waiting: u64,
+    /// Jobs under lease.
+    pub held: u64,
+}
+
+impl Connection {
+    /// All work queues. Only a Hub has the permissions.
+    pub async fn queues(&self) -> Result<Vec<QueueState>, NatsError> {
+        let mut all = Vec::new();
+        for (name, prefix) in [(streams::ALERTS, "alerts"), (streams::CASES, "case-"), (streams::TASKS, "")] {
+            let doing = format!("read the queues of stream {name}");
+            let stream = self.jetstream.get_stream_no_info(name).await.map_err(|e| failed(&doing, &e))?;
+            let consumers: Vec<Info> = stream.consumers().try_collect().await.map_err(|e| failed(&doing, &e))?;
+            all.extend(consumers.into_iter().map(|of| QueueState {
+                name: if name == streams::ALERTS { prefix.to_owned() } else { format!("{prefix}{}", of.name) },
+                waiting: of.num_pending,
+                held: of.num_ack_pending as u64,
+            }));
+        }
+        Ok(all)
     }
 }
 

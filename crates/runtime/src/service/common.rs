@@ -29,7 +29,7 @@ pub struct Common {
     /// Private key of our own certificate (PEM)
     #[arg(long, value_name = "FILE", env = "CASEBOOK_NATS_KEY")]
     pub key: Option<PathBuf>,
-    /// Serve /live and /ready over HTTP here; a port alone is on the loopback, 0 takes a free one
+    /// Serve /live, /ready and /metrics over HTTP here; a port alone is on the loopback, 0 takes a free one
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub health: Option<SocketAddr>,
     /// How long running work may take to finish after a request to stop
@@ -55,7 +55,7 @@ pub fn seconds(least: u64, most: u64) -> impl Fn(&str) -> Result<Duration, Strin
     move |text| number(least, most)(text).map(Duration::from_secs)
 }
 
-fn address(text: &str) -> Result<SocketAddr, String> {
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     let on_loopback = || text.parse().ok().map(|port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
     let found = text.parse().ok().or_else(on_loopback);
     found.ok_or_else(|| format!("expected a port such as 8080, or an address such as 127.0.0.1:8080, got {text:?}"))

@@ -1,4 +1,4 @@
-//! Health checks over HTTP: `/live` and `/ready`.
+//! Health checks and metrics over HTTP: `/live`, `/ready` and `/metrics`.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -16,6 +16,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::health::Health;
+use crate::telemetry::scrape;
 
 const CONNECTIONS: usize = 32;
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -72,11 +73,19 @@ fn response(method: &Method, path: &str, health: &Health) -> Response<Full<Bytes
     if ![Method::GET, Method::HEAD].contains(method) {
         return reply(StatusCode::METHOD_NOT_ALLOWED, b"{\"error\":\"expected GET\"}".to_vec());
     }
+    if path == "/metrics" {
+        let Some(text) = scrape::text() else {
+            return reply(StatusCode::NOT_FOUND, b"{\"error\":\"this process does not measure\"}".to_vec());
+        };
+        let mut response = reply(StatusCode::OK, text.into_bytes());
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(scrape::CONTENT));
+        return response;
+    }
     let answer = health.answer();
     let good = match path {
         "/live" => health.live(),
         "/ready" => answer.ready,
-        _ => return reply(StatusCode::NOT_FOUND, b"{\"error\":\"expected /live or /ready\"}".to_vec()),
+        _ => return reply(StatusCode::NOT_FOUND, b"{\"error\":\"expected /live, /ready or /metrics\"}".to_vec()),
     };
     match serde_json::to_vec(&answer) {
         Ok(body) => reply(if good { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, body),

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::{self, Write as _};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{Resettable, ValueHint};
@@ -14,7 +15,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches as _};
 use serde_json::{Map, Value};
 
 use super::Failure;
-use super::common::Common;
+use super::common::{Common, address};
 use crate::config::{ConfigFaults, Form, Source, sorted};
 use crate::files;
 use crate::near::nearest;
@@ -45,6 +46,8 @@ pub struct Program {
 pub enum Asked<T> {
     Serve(Box<Common>, T, Own),
     Print(String),
+    /// Whether the process is ready that answers here.
+    Healthy(SocketAddr),
 }
 
 /// Options of every program that are not settings.
@@ -56,6 +59,11 @@ pub struct Own {
     /// Print the settings as a settings file, with the origin of each, and end
     #[arg(long)]
     print_config: bool,
+    /// Ask the process that serves health checks here whether it is ready, and end: 0 if it is; default: the address
+    /// of `health`
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    #[expect(clippy::option_option, reason = "the option may have no value")]
+    healthy: Option<Option<SocketAddr>>,
     /// Stop when standard input ends; for a child of the process that starts this one
     #[arg(long)]
     pub(super) until_eof: bool,
@@ -135,7 +143,12 @@ impl Program {
         }
         let given = settings.given.iter().map(|(id, (_, texts))| (id.as_str(), &texts[..]));
         let matches = settings.parse(given)?;
-        Ok(Asked::Serve(Box::new(Common::from_arg_matches(&matches)?), T::from_arg_matches(&matches)?, own))
+        let common = Common::from_arg_matches(&matches)?;
+        if let Some(address) = own.healthy {
+            let none = "expected an address: name one after --healthy, or set `health`";
+            return address.or(common.health).map(Asked::Healthy).ok_or_else(|| Failure::usage(none));
+        }
+        Ok(Asked::Serve(Box::new(common), T::from_arg_matches(&matches)?, own))
     }
 }
 

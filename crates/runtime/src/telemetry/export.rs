@@ -1,6 +1,6 @@
 //! Exports spans and metrics to an OpenTelemetry collector: OTLP over HTTP, in batches on separate threads, so that no
 //! investigation waits for a collector. The SDK reads the standard variables (docs/telemetry.md lists them), but an
-//! address from our settings takes precedence.
+//! address from our settings takes precedence. Prometheus reads the same metrics ([`super::scrape`]).
 //!
 //! Only names, counts, durations and ids are exported; never a prompt, reply, argument, result or text of evidence.
 
@@ -23,7 +23,7 @@ use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::{Layer, Registry};
 use uuid::Uuid;
 
-use super::{INVESTIGATION, meter};
+use super::{INVESTIGATION, meter, scrape};
 
 /// The time limit for the last batches at the end of a process.
 const LAST: Duration = Duration::from_secs(3);
@@ -38,14 +38,47 @@ const DISABLED_ENV: &str = "OTEL_SDK_DISABLED";
 static EXPORTING: OnceLock<Exporting> = OnceLock::new();
 
 struct Exporting {
-    traces: SdkTracerProvider,
+    /// None without a collector: nobody would read the spans.
+    traces: Option<(SdkTracerProvider, SdkTracer)>,
     metrics: SdkMeterProvider,
-    tracer: SdkTracer,
 }
 
-/// Starts the export to `named`, or to the collector of the standard variables; none if neither is set.
-/// `OTEL_SERVICE_NAME` takes precedence over `service`. The collector need not be running yet.
-pub(super) fn open(named: Option<&str>, service: &'static str) -> Result<Option<SdkTracer>, String> {
+/// Starts to measure if a collector or Prometheus reads it. Gives the tracer of the collector, if there is one.
+pub(super) fn open(named: Option<&str>, service: &'static str, scraped: bool) -> Result<Option<SdkTracer>, String> {
+    let (exporters, opened) = match exporters(named) {
+        Ok(exporters) => (exporters, Ok(())),
+        Err(why) => (None, Err(why)),
+    };
+    let resource = resource(service);
+    let (spans, measured) = exporters.unzip();
+    let mut metrics = SdkMeterProvider::builder().with_resource(resource.clone());
+    if let Some(reader) = scraped.then(scrape::reader).flatten() {
+        metrics = metrics.with_reader(reader);
+    }
+    if let Some(measured) = measured {
+        metrics = metrics.with_periodic_exporter(measured);
+    } else if !scraped {
+        return opened.map(|()| None);
+    }
+    let metrics = metrics.build();
+    let traces = spans.map(|spans| {
+        let traces = SdkTracerProvider::builder()
+            .with_id_generator(Ids::default())
+            .with_resource(resource)
+            .with_batch_exporter(spans)
+            .build();
+        let tracer = traces.tracer(SCOPE);
+        (traces, tracer)
+    });
+    meter::open(&metrics.meter(SCOPE));
+    let tracer = traces.as_ref().map(|(_, tracer)| tracer.clone());
+    let _ = EXPORTING.set(Exporting { traces, metrics });
+    opened.map(|()| tracer)
+}
+
+/// The exporters to `named`, or to the collector of the standard variables; none if neither is set. `OTEL_SERVICE_NAME`
+/// takes precedence over `service`. The collector need not be running yet.
+fn exporters(named: Option<&str>) -> Result<Option<(SpanExporter, MetricExporter)>, String> {
     let why = |error: opentelemetry_otlp::ExporterBuildError| format!("cannot send to the collector: {error}");
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     if named.is_none() {
@@ -71,18 +104,7 @@ pub(super) fn open(named: Option<&str>, service: &'static str) -> Result<Option<
         Some(url) => measured.with_endpoint(url),
         None => measured,
     };
-    let (spans, measured) = (spans.build().map_err(why)?, measured.build().map_err(why)?);
-    let resource = resource(service);
-    let traces = SdkTracerProvider::builder()
-        .with_id_generator(Ids::default())
-        .with_resource(resource.clone())
-        .with_batch_exporter(spans)
-        .build();
-    let metrics = SdkMeterProvider::builder().with_resource(resource).with_periodic_exporter(measured).build();
-    meter::open(&metrics.meter(SCOPE));
-    let tracer = traces.tracer(SCOPE);
-    let _ = EXPORTING.set(Exporting { traces, metrics, tracer: tracer.clone() });
-    Ok(Some(tracer))
+    Ok(Some((spans.build().map_err(why)?, measured.build().map_err(why)?)))
 }
 
 fn resource(service: &'static str) -> Resource {
@@ -107,8 +129,8 @@ pub fn end() {
     let (sent, done) = mpsc::channel();
     // The SDK limits only the time for spans.
     let sending = std::thread::Builder::new().name("last telemetry".into()).spawn(move || {
-        let ended = [exporting.traces.shutdown_with_timeout(LAST), exporting.metrics.shutdown_with_timeout(LAST)];
-        let _ = sent.send(ended);
+        let traces = exporting.traces.as_ref().map_or(Ok(()), |(traces, _)| traces.shutdown_with_timeout(LAST));
+        let _ = sent.send([traces, exporting.metrics.shutdown_with_timeout(LAST)]);
     });
     let ended = sending.map(|_| done.recv_timeout(LAST));
     if !matches!(ended, Ok(Ok([Ok(()), Ok(())]))) {
@@ -116,8 +138,12 @@ pub fn end() {
     }
 }
 
+fn tracer() -> Option<&'static SdkTracer> {
+    EXPORTING.get()?.traces.as_ref().map(|(_, tracer)| tracer)
+}
+
 pub fn link(span: &tracing::Span, investigation: &InvestigationId) {
-    if EXPORTING.get().is_some() {
+    if tracer().is_some() {
         let (trace, id) = ids(investigation);
         span.add_link(SpanContext::new(trace, id, TraceFlags::SAMPLED, true, TraceState::default()));
     }
@@ -138,7 +164,7 @@ pub struct Ended<'a> {
 /// Exports the span of a closed investigation. Its ids follow from the investigation id, so that all processes could
 /// link to it before.
 pub fn ended(ended: &Ended<'_>) {
-    let Some(exporting) = EXPORTING.get() else { return };
+    let Some(tracer) = tracer() else { return };
     let count = |name, n: u64| KeyValue::new(name, super::count(n));
     let builder =
         SpanBuilder::from_name(INVESTIGATION).with_start_time(SystemTime::from(ended.opened)).with_attributes([
@@ -152,8 +178,7 @@ pub fn ended(ended: &Ended<'_>) {
             count("gen_ai.usage.output_tokens", ended.usage.output_tokens),
             count("casebook.cost_micros", ended.usage.cost_micros),
         ]);
-    let mut span =
-        Ids::taking(ids(ended.investigation), || exporting.tracer.build_with_context(builder, &Context::new()));
+    let mut span = Ids::taking(ids(ended.investigation), || tracer.build_with_context(builder, &Context::new()));
     span.end_with_timestamp(SystemTime::from(ended.closed));
 }
 

@@ -1,16 +1,19 @@
 //! All metrics, with names, units and attributes. Those of model and tool calls follow OpenTelemetry's conventions for
-//! generative AI; ours begin with `casebook.`. Without a collector, measuring costs one pointer check.
+//! generative AI; ours begin with `casebook.`. If nobody
+//! reads the metrics, measuring costs one pointer check.
 
 use std::sync::OnceLock;
 
 use casebook_protocol::Timestamp;
 use opentelemetry::KeyValue;
-use opentelemetry::metrics::{Counter, Histogram, Meter};
+use opentelemetry::metrics::{Counter, Gauge, Histogram, Meter};
 
 use super::{MODEL_CALL, TOOL_CALL};
 
 pub const VERDICT: &str = "casebook.verdict";
 
+const SEVERITY: &str = "casebook.severity";
+const QUEUE: &str = "casebook.queue";
 const AGENT: &str = "gen_ai.agent.name";
 const ERROR: &str = "error.type";
 const OPERATION: &str = "gen_ai.operation.name";
@@ -50,6 +53,14 @@ struct Meters {
     investigation_seconds: Histogram<f64>,
     scores: Histogram<f64>,
     ruled: Counter<u64>,
+    alert_wait: Histogram<f64>,
+    live: Gauge<u64>,
+    workers: Gauge<u64>,
+    waiting: Gauge<u64>,
+    held: Gauge<u64>,
+    append_seconds: Histogram<f64>,
+    conflicts: Counter<u64>,
+    leases_lost: Counter<u64>,
 }
 
 pub(super) fn open(meter: &Meter) {
@@ -59,6 +70,7 @@ pub(super) fn open(meter: &Meter) {
     };
     let seconds = |name, bounds: &[f64], what| histogram(name, "s", bounds, what);
     let counter = |name, unit, what| meter.u64_counter(name).with_unit(unit).with_description(what).build();
+    let gauge = |name, unit, what| meter.u64_gauge(name).with_unit(unit).with_description(what).build();
     let tokens = meter.u64_histogram("gen_ai.client.token.usage").with_unit("{token}").with_boundaries(TOKENS.to_vec());
     let cost = meter.f64_counter("casebook.model.cost");
     let _ = METERS.set(Meters {
@@ -76,7 +88,61 @@ pub(super) fn open(meter: &Meter) {
         investigation_seconds: seconds("casebook.investigation.duration", &LONG, "Investigations that are over"),
         scores: histogram("casebook.finding.score", "1", &BANDS, "Scores of findings that count, after the rules"),
         ruled: counter("casebook.rules.applied", "{proposal}", "Proposals that a rule capped, dropped or changed"),
+        alert_wait: seconds("casebook.alert.wait", &LONG, "Alerts, from acceptance to the begin of the investigation"),
+        live: gauge("casebook.investigations.live", "{investigation}", "Investigations that run in this Hub"),
+        workers: gauge("casebook.workers.present", "{process}", "Running processes of a queue, as this Hub sees them"),
+        waiting: gauge("casebook.queue.waiting", "{job}", "Jobs that wait in a queue of the NATS server"),
+        held: gauge("casebook.queue.held", "{job}", "Jobs of a queue that a process holds"),
+        append_seconds: seconds("casebook.store.append.duration", &SECONDS, "Appends to the log of an investigation"),
+        conflicts: counter("casebook.append.conflicts", "{append}", "Appends that another Hub forestalled"),
+        leases_lost: counter("casebook.leases.lost", "{lease}", "Leases that could not be extended"),
     });
+}
+
+/// True if somebody may read the metrics.
+pub fn on() -> bool {
+    METERS.get().is_some()
+}
+
+/// An investigation begins so many seconds after its alert was accepted.
+pub fn begun(severity: &'static str, seconds: f64) {
+    let Some(meters) = METERS.get() else { return };
+    meters.alert_wait.record(seconds, &[KeyValue::new(SEVERITY, severity)]);
+}
+
+pub fn live(investigations: u64) {
+    let Some(meters) = METERS.get() else { return };
+    meters.live.record(investigations, &[]);
+}
+
+pub fn present(queue: &str, processes: u64) {
+    let Some(meters) = METERS.get() else { return };
+    meters.workers.record(processes, &[KeyValue::new(QUEUE, queue.to_owned())]);
+}
+
+pub fn queue(queue: &str, waiting: u64, held: u64) {
+    let Some(meters) = METERS.get() else { return };
+    let of = [KeyValue::new(QUEUE, queue.to_owned())];
+    meters.waiting.record(waiting, &of);
+    meters.held.record(held, &of);
+}
+
+/// An append ended after so many seconds; `error` is the kind of failure.
+pub fn appended(seconds: f64, error: Option<&'static str>) {
+    let Some(meters) = METERS.get() else { return };
+    let failed: Vec<KeyValue> = error.map(|kind| KeyValue::new(ERROR, kind)).into_iter().collect();
+    meters.append_seconds.record(seconds, &failed);
+    if error == Some(CONFLICT) {
+        meters.conflicts.add(1, &[]);
+    }
+}
+
+pub const CONFLICT: &str = "conflict";
+pub const UNAVAILABLE: &str = "unavailable";
+
+pub fn lease_lost() {
+    let Some(meters) = METERS.get() else { return };
+    meters.leases_lost.add(1, &[]);
 }
 
 #[derive(Debug, Clone, Copy)]
