@@ -16,6 +16,7 @@ pub mod view;
 pub mod advance;
 pub mod ledger;
 mod measure;
+mod parts;
 
 pub mod actor;
 pub mod batch;
