@@ -1,10 +1,11 @@
 //! Reads recorded investigations for lists, exports and checks. Works without a running Hub.
 
-use casebook_protocol::{AlertId, InvestigationId, Phase, Recorded, Report, Severity, Timestamp, Verdict};
+use casebook_protocol::{AlertId, ChainError, InvestigationId, Phase, Recorded, Report, Severity, Timestamp, Verdict};
 use casebook_runtime::store::{Once, Store, StoreError};
 use casebook_trust::Backing;
 
 use crate::error::HubError;
+use crate::parts::in_parts;
 use crate::report;
 use crate::state::State;
 
@@ -28,9 +29,16 @@ pub struct Summary {
 /// The verified log of an investigation; empty if it is unknown.
 pub async fn log(store: &dyn Store, investigation: &InvestigationId) -> Result<Vec<Recorded>, HubError> {
     let log = store.log(investigation, 1).await?;
-    Recorded::verify(investigation, &log)
+    verified(investigation, &log)
         .map_err(|reason| HubError::Broken { investigation: investigation.clone(), reason })?;
     Ok(log)
+}
+
+/// Like [`Recorded::verify`], on all cores. The first fault is returned.
+fn verified(investigation: &InvestigationId, log: &[Recorded]) -> Result<(), ChainError> {
+    let last = |first: usize| first.checked_sub(1).and_then(|before| log.get(before));
+    let checked = in_parts(log, |first, part| Recorded::verify_after(investigation, last(first), part));
+    checked.into_iter().collect()
 }
 
 /// The state of an investigation; empty if it is unknown.
@@ -119,5 +127,32 @@ fn summary(investigation: InvestigationId, state: &State, trouble: Option<String
         round: state.round,
         verdict: state.conclusion.as_ref().map(|(_, ruling)| ruling.verdict),
         trouble,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use casebook_protocol::Event;
+
+    use super::*;
+
+    #[test]
+    fn the_first_fault_of_a_long_log_is_found_wherever_it_is() {
+        let id = InvestigationId::new("long").unwrap();
+        let mut log: Vec<Recorded> = Vec::new();
+        for n in 0..5_000 {
+            let event = Event::Stopping { reason: format!("reason {n}") };
+            log.push(Recorded::next(&id, log.last(), Timestamp::from_second(n).unwrap(), event));
+        }
+        assert_eq!(verified(&id, &log), Ok(()));
+        for place in (0..5_000).step_by(313).chain([1_023, 1_024, 1_025, 2_499, 2_500, 4_999]) {
+            let mut other = log.clone();
+            other[place].event = Event::Stopping { reason: "another".into() };
+            assert_eq!(verified(&id, &other), Err(ChainError::Content { seq: place as u64 + 1 }));
+            other.remove(place);
+            let next = log.get(place + 1).map(|next| next.seq);
+            let gap = next.map(|found| ChainError::Sequence { expected: place as u64 + 1, found });
+            assert_eq!(verified(&id, &other), gap.map_or(Ok(()), Err));
+        }
     }
 }

@@ -17,6 +17,7 @@ pub mod advance;
 pub(crate) mod lead;
 pub mod ledger;
 mod measure;
+mod parts;
 
 pub mod actor;
 pub mod batch;

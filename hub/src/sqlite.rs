@@ -16,6 +16,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use casebook_runtime::store::{follows, intact};
 
+use crate::parts::in_parts;
+
 mod fault;
 mod feed;
 mod folder;
@@ -208,6 +210,16 @@ fn unpacked(what: impl FnOnce() -> String, form: i64, bytes: Vec<u8>) -> Result<
     packed::unpack(form, bytes).map_err(|reason| StoreError::Corrupt { what: what(), reason })
 }
 
+/// The entries of rows (`seq`, `form`, `entry`) that follow each other.
+fn entries(investigation: &InvestigationId, rows: &[(i64, i64, Vec<u8>)]) -> Result<Vec<Recorded>, StoreError> {
+    let mut log: Vec<Recorded> = Vec::with_capacity(rows.len());
+    for (seq, form, bytes) in rows {
+        let prev = log.last().map(|entry| entry.hash.as_str());
+        log.extend(tables::read(investigation, seq.unsigned_abs(), prev, *form, bytes.clone())?);
+    }
+    Ok(log)
+}
+
 /// The id of an artifact, decoded from hexadecimal.
 fn raw(id: &ArtifactId) -> Vec<u8> {
     let digit = |b: u8| if b.is_ascii_digit() { b - b'0' } else { b.wrapping_sub(b'a').wrapping_add(10) };
@@ -256,11 +268,15 @@ impl Store for SqliteStore {
             let rows = query.query_map(params![id, first - 1], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
             rows.collect::<Result<Vec<(i64, i64, Vec<u8>)>, _>>()
         });
-        let mut log: Vec<Recorded> = Vec::new();
-        for (seq, form, bytes) in rows.await? {
-            let prev = log.last().map(|entry| entry.hash.as_str());
-            let row = tables::read(investigation, seq.unsigned_abs(), prev, form, bytes)?;
-            log.extend(row);
+        let rows = rows.await?;
+        let mut log: Vec<Recorded> = Vec::with_capacity(rows.len());
+        for part in in_parts(&rows, |_, rows| entries(investigation, rows)) {
+            let mut part = part?;
+            // It was read without the part before it.
+            if let (Some(first), Some(last)) = (part.first_mut(), log.last()) {
+                first.prev.clone_from(&last.hash);
+            }
+            log.append(&mut part);
         }
         log.retain(|entry| entry.seq >= from);
         Ok(log)

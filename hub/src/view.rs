@@ -208,7 +208,11 @@ fn expert(state: &State, domain: &Domain) -> Option<ExpertView> {
 fn critic(state: &State) -> Option<ReviewView> {
     let findings: Vec<CheckedFinding> = state.this_round()?.findings.values().cloned().collect();
     let earlier = || state.rounds.range(..state.round).flat_map(|(_, r)| r.findings.values());
-    let against = |old: &&CheckedFinding| findings.iter().any(|new| contradicts(&new.finding, &old.finding));
+    let named: Vec<Named<'_>> = findings.iter().map(|new| Named::of(&new.finding)).collect();
+    let against = |old: &&CheckedFinding| {
+        let old = Named::of(&old.finding);
+        named.iter().any(|new| contradicts(new, &old))
+    };
     let beside = |old: &&CheckedFinding| !against(old) && findings.iter().any(|new| may_support(new, old));
     let earlier = earlier().filter(against).chain(earlier().filter(beside));
     let round = state.tasks.values().filter(|task| task.round == state.round);
@@ -241,17 +245,31 @@ fn may_support(new: &CheckedFinding, old: &CheckedFinding) -> bool {
 /// share an entity, or only one claims an absence and both name the same thing in `backquotes`. A shared host
 /// does not count, because most findings share one. An absence contradicts only what lies in its window, and not what
 /// it excepts: "nothing other than X".
-pub(crate) fn contradicts(a: &Finding, b: &Finding) -> bool {
+pub(crate) fn contradicts(a: &Named<'_>, b: &Named<'_>) -> bool {
+    let (one, other) = (a.finding, b.finding);
     let opposite = matches!(
-        (a.draft.bearing, b.draft.bearing),
+        (one.draft.bearing, other.draft.bearing),
         (Bearing::Incriminating, Bearing::Exonerating) | (Bearing::Exonerating, Bearing::Incriminating)
     );
     let absent = matches!(
-        (a.draft.kind, b.draft.kind),
+        (one.draft.kind, other.draft.kind),
         (FindingKind::Absence, FindingKind::Occurrence) | (FindingKind::Occurrence, FindingKind::Absence)
     );
-    let shared = (opposite && !entities(a).is_disjoint(&entities(b))) || (absent && !names(a).is_disjoint(&names(b)));
-    shared && meets(a, b) && meets(b, a)
+    let shared = (opposite && !a.entities.is_disjoint(&b.entities)) || (absent && !a.names.is_disjoint(&b.names));
+    shared && meets(one, other) && meets(other, one)
+}
+
+/// A finding with what it names, so that many pairs are compared without reading the claims again.
+pub(crate) struct Named<'f> {
+    pub(crate) finding: &'f Finding,
+    entities: BTreeSet<(EntityKind, String)>,
+    names: BTreeSet<String>,
+}
+
+impl<'f> Named<'f> {
+    pub(crate) fn of(finding: &'f Finding) -> Self {
+        Self { finding, entities: entities(finding), names: names(finding) }
+    }
 }
 
 /// False if `absence` is an absence over windows that all lie before or after the other finding.
@@ -273,9 +291,11 @@ const EXCEPT: [&str; 6] = ["other than", "except", "apart from", "besides", "asi
 /// The part of a claim before an exception; all of it for a finding other than an absence.
 fn unexcepted(finding: &Finding) -> &str {
     let claim = finding.draft.claim.as_str();
+    if finding.draft.kind != FindingKind::Absence {
+        return claim;
+    }
     let lower = claim.to_ascii_lowercase();
-    let at =
-        EXCEPT.iter().filter_map(|word| lower.find(word)).min().filter(|_| finding.draft.kind == FindingKind::Absence);
+    let at = EXCEPT.iter().filter_map(|word| lower.find(word)).min();
     at.and_then(|at| claim.get(..at)).unwrap_or(claim)
 }
 

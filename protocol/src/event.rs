@@ -225,14 +225,21 @@ impl Recorded {
         Ok(())
     }
 
-    /// Checks that `log` is complete, in order and unchanged.
-    pub fn verify(investigation: &InvestigationId, log: &[Self]) -> Result<(), ChainError> {
-        let mut prev = Self::genesis(investigation);
-        for (entry, expected) in log.iter().zip(1..) {
+    /// Checks a part of a log, which follows the entry `last`.
+    pub fn verify_after(investigation: &InvestigationId, last: Option<&Self>, part: &[Self]) -> Result<(), ChainError> {
+        let mut expected = last.map_or(1, |last| last.seq + 1);
+        let mut prev = last.map_or_else(|| Self::genesis(investigation), |last| last.hash.clone());
+        for entry in part {
             entry.follows(investigation, expected, &prev)?;
             prev.clone_from(&entry.hash);
+            expected += 1;
         }
         Ok(())
+    }
+
+    /// Checks that `log` is complete, in order and unchanged.
+    pub fn verify(investigation: &InvestigationId, log: &[Self]) -> Result<(), ChainError> {
+        Self::verify_after(investigation, None, log)
     }
 }
 

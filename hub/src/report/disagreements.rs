@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 
 use casebook_protocol::report::Disagreement;
-use casebook_protocol::{Bearing, CheckedFinding, FindingId};
+use casebook_protocol::{Bearing, FindingId};
 
 use crate::state::State;
-use crate::view;
+use crate::view::{self, Named};
 
 /// The smallest difference between confidence and score that counts.
 pub const DISAGREEMENT: f64 = 0.3;
@@ -41,13 +41,14 @@ pub(super) fn of(state: &State) -> Vec<Disagreement> {
 /// Pairs of findings of different Experts, with valid evidence, that contradict each other. Each pair is listed
 /// once.
 fn between_experts<'a>(state: &'a State, listed: &mut BTreeSet<(&'a FindingId, &'a FindingId)>) -> Vec<Disagreement> {
-    let valid: Vec<&CheckedFinding> = state.findings().filter(|f| f.checked.valid()).collect();
+    let valid = state.findings().filter(|f| f.checked.valid());
+    let valid: Vec<Named<'_>> = valid.map(|f| Named::of(&f.finding)).collect();
     let mut all = Vec::new();
     for (n, a) in valid.iter().enumerate() {
         for b in valid.iter().skip(n + 1).filter(|b| b.finding.domain != a.finding.domain) {
-            let (first, second) = (&a.finding, &b.finding);
+            let (first, second) = (a.finding, b.finding);
             let pair = ((&first.id).min(&second.id), (&first.id).max(&second.id));
-            if !view::contradicts(first, second) || !listed.insert(pair) {
+            if !view::contradicts(a, b) || !listed.insert(pair) {
                 continue;
             }
             if all.len() == MAX_CONTRADICTIONS {

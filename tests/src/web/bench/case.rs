@@ -64,7 +64,7 @@ async fn recorded(events: usize) -> Result<(Growing, String)> {
     let data = tempfile::tempdir()?;
     let folder = data.path().to_path_buf();
     let report = tokio::task::spawn_blocking(move || {
-        let rounds = u32::try_from(events / 200).unwrap_or(u32::MAX).max(2);
+        let rounds = u32::try_from(events.div_ceil(235)).unwrap_or(u32::MAX).max(2);
         let brain = Brain { rounds, expert_calls: 30, ..Brain::default() };
         let lab = Lab::start_with(brain, FORMS[0], "", Options { keep: false, ..Options::default() })?;
         let most = u64::MAX / 4;
