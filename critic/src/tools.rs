@@ -27,9 +27,15 @@ impl RecordTools {
 
     async fn result(&self, wanted: &CallArguments, look: Asked) -> Result<String, String> {
         let (call, text) = recorded(self.store.as_ref(), &self.investigation, &wanted.call).await?;
+        let sources = sources(&text);
         let page = looked(text, look.look()?).await?;
-        Ok(json!({"call": call.id, "artifact": call.result, "bytes": call.bytes, "status": call.status, "page": page})
-            .to_string())
+        let mut shown =
+            json!({"call": call.id, "bytes": call.bytes, "status": call.status, "sources": sources, "page": page});
+        if let (Some(true), Some(map)) = (wanted.arguments, shown.as_object_mut()) {
+            map.insert("tool".to_owned(), call.tool.as_str().into());
+            map.insert("arguments".to_owned(), read_arguments(&call.arguments));
+        }
+        Ok(shown.to_string())
     }
 
     fn toolset(&self, arguments: &ToolsetArguments) -> Result<String, String> {
@@ -51,6 +57,8 @@ impl RecordTools {
 #[serde(deny_unknown_fields)]
 struct CallArguments {
     call: String,
+    #[serde(default)]
+    arguments: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -63,6 +71,19 @@ struct ToolsetArguments {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NoArguments {}
+
+/// The arguments as JSON, not as a text of JSON.
+fn read_arguments(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).unwrap_or_else(|_| text.into())
+}
+
+/// The sources of evidence that a result is from.
+fn sources(result: &str) -> Vec<String> {
+    let json: serde_json::Value = serde_json::from_str(result).unwrap_or_default();
+    let searched = json.get("searched").and_then(|s| s.as_array()).into_iter().flatten().filter_map(|s| s.as_str());
+    let own = json.get("source").and_then(|s| s.as_str());
+    searched.chain(own).map(str::to_owned).collect()
+}
 
 fn arguments<T: DeserializeOwned>(tool: &str, text: &str) -> Result<T, String> {
     serde_json::from_str(text).map_err(|e| unreadable(tool, &e))
@@ -96,7 +117,7 @@ impl Tools for RecordTools {
                      with `count`, how many items are at `pointer` (`by` the values of a field) or how often `search` \
                      occurs there. With `pointer` and another of these, only the value at that pointer is read.",
                     &format!(
-                        r#"{{"type":"object","additionalProperties":false,"required":["call"],"properties":{{"call":{{"type":"string"}},{}}}}}"#,
+                        r#"{{"type":"object","additionalProperties":false,"required":["call"],"properties":{{"call":{{"type":"string"}},"arguments":{{"type":["boolean","null"],"description":"with the tool and its arguments"}},{}}}}}"#,
                         Asked::PROPERTIES
                     ),
                 ),
@@ -121,11 +142,11 @@ impl Tools for RecordTools {
                 let wanted: CallArguments = arguments(tool, text)?;
                 let call = call_of(self.store.as_ref(), &self.investigation, &wanted.call).await?;
                 // Omit the times of the run, so that the same investigation gives the same answers.
-                let shown = json!({"id": call.id, "domain": call.domain, "tool": call.tool, "arguments": call.arguments, "status": call.status, "result": call.result, "bytes": call.bytes});
+                let shown = json!({"id": call.id, "domain": call.domain, "tool": call.tool, "arguments": read_arguments(&call.arguments), "status": call.status, "result": call.result, "bytes": call.bytes});
                 Ok(shown.to_string())
             }
             "get_tool_result" => {
-                let (wanted, look) = Asked::read(text, &["call"]).map_err(|e| unreadable(tool, &e))?;
+                let (wanted, look) = Asked::read(text, &["call", "arguments"]).map_err(|e| unreadable(tool, &e))?;
                 self.result(&wanted, look).await
             }
             "get_toolset_info" | "get_tool_info" => self.toolset(&arguments(tool, text)?),

@@ -370,7 +370,8 @@ impl State {
     pub fn spent(&self, task: &TaskId) -> Usage {
         let mut usage = Usage::default();
         for made in self.calls.values().filter(|made| made.task == *task) {
-            usage += Usage { tool_calls: 1, result_bytes: made.call.bytes, ..Usage::default() };
+            let tool_calls = u64::from(!made.call.id.is_again());
+            usage += Usage { tool_calls, result_bytes: made.call.bytes, ..Usage::default() };
         }
         self.asked.values().filter(|made| made.task == *task).for_each(|made| usage += made.call.usage);
         usage

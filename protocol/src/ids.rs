@@ -147,7 +147,16 @@ impl CallId {
     pub fn is_of(&self, task: &TaskId) -> bool {
         within(&self.0, task)
     }
+
+    /// True if code made the call again to check a citation.
+    pub fn is_again(&self) -> bool {
+        let turn = self.0.rsplit('.').nth(1).and_then(|turn| turn.strip_prefix('t'));
+        turn.and_then(|turn| turn.parse().ok()).is_some_and(|turn: u32| turn > AGAIN)
+    }
 }
+
+/// The turns of calls that code makes again begin after this one.
+pub const AGAIN: u32 = 1000;
 
 impl ModelCallId {
     #[must_use]

@@ -44,7 +44,8 @@ pub use checked::{Checked, CitationCheck, RecordRef};
 pub use event::{ChainError, Event, Recorded};
 pub use finding::{Bearing, Citation, Entity, EntityKind, Finding, FindingDraft, FindingKind, Locator, Weight};
 pub use ids::{
-    AlertId, ArtifactId, CallId, DOMAINS, Domain, FindingId, InvalidId, InvestigationId, LeadId, ModelCallId, TaskId,
+    AGAIN, AlertId, ArtifactId, CallId, DOMAINS, Domain, FindingId, InvalidId, InvestigationId, LeadId, ModelCallId,
+    TaskId,
 };
 pub use join::{Join, Joined};
 pub use journal::{EntryDraft, EntryKind, JournalEntry, Priority};

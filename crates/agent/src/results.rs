@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 pub mod asked;
+mod calculate;
 mod count;
 mod search;
 mod shape;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use casebook_protocol::{
-    Allowance, Answer, CallId, CallStatus, Citation, FindingDraft, Purpose, TaskId, TaskKind, Toolset, Usage,
+    AGAIN, Allowance, Answer, CallId, CallStatus, Citation, FindingDraft, Purpose, TaskId, TaskKind, Toolset, Usage,
 };
 
 use crate::reasoner::{Action, Asking, CallRequest, Done, Exchange, Past};
@@ -264,7 +264,7 @@ impl TurnLoop {
             }
             let place = u32::try_from(again.len()).unwrap_or(u32::MAX);
             let id = again.entry(first.call.id.clone()).or_insert_with(|| {
-                let id = CallId::of(&self.task, self.turn + 1000, place);
+                let id = CallId::of(&self.task, self.turn + AGAIN, place);
                 let request = CallRequest { tool: first.call.tool.clone(), arguments: first.call.arguments.clone() };
                 effects.push(Effect::Call { id: id.clone(), request, refused: None });
                 id

@@ -289,7 +289,7 @@ impl Worker {
         let calls: Vec<ToolCall> = machine.done().iter().map(|d| d.call.clone()).collect();
         let asked = machine.past().asked.iter().map(|e| e.call.clone()).collect();
         let mut usage = Usage {
-            tool_calls: calls.len() as u64,
+            tool_calls: calls.iter().filter(|call| !call.id.is_again()).count() as u64,
             result_bytes: calls.iter().map(|c| c.bytes).sum(),
             ..Usage::default()
         };

@@ -197,7 +197,7 @@ async fn an_expert_looks_into_its_own_results_and_cites_them_not_the_look() {
     };
     refused(6, "expected a call of this task, got \"r1.investigate.other.t1.0\"");
     refused(7, "\"/orders\" is an array of 60000 items");
-    refused(8, "expected a tool of your toolset (count_result, search_result, shop__");
+    refused(8, "expected a tool of your toolset (calculate, count_result, search_result, shop__");
     refused(9, "r1.investigate.shop.t2.0 examined a result itself");
     let Ok(Answer::Investigate(findings)) = &outcome.result else { panic!("{outcome:?}") };
     let checked = exhibits.check(&findings[0]);
@@ -228,8 +228,11 @@ async fn the_critic_sees_arguments_results_documentation_and_who_had_what() {
     };
     let orders = format!("{TASK}.t1.0");
     let shown = ask("get_tool_call", json!({"call": orders})).await.unwrap();
-    assert_eq!((&shown["tool"], &shown["arguments"]), (&json!("shop__orders"), &json!(r#"{"customer":"mara"}"#)));
+    assert_eq!((&shown["tool"], &shown["arguments"]), (&json!("shop__orders"), &json!({"customer": "mara"})));
     assert_eq!((&shown["domain"], &shown["status"]), (&json!("shop"), &json!("answered")));
+
+    let both = ask("get_tool_result", json!({"call": orders, "arguments": true})).await.unwrap();
+    assert_eq!((&both["arguments"], both["page"].is_object()), (&json!({"customer": "mara"}), true));
 
     let result = async |n: u32, more: Value| {
         let mut arguments = more;

@@ -84,6 +84,47 @@ impl Shown<'_> {
     }
 }
 
+impl Shown<'_> {
+    /// The result as JSON: a list of records or groups stands as lines, and has again in each item what is equal in all.
+    pub fn json(&self) -> Option<Value> {
+        let mut lines = self.data.lines();
+        let mut head: Value = serde_json::from_str(lines.next()?).ok()?;
+        let each = head.as_object_mut().and_then(|map| map.remove("each")).unwrap_or_default();
+        let mut items: Vec<(usize, Value)> = Vec::new();
+        let mut key = String::new();
+        for line in lines {
+            if let (Some(text), Some((_, item))) = (line.strip_prefix("| "), items.last_mut()) {
+                let raw = item.get("raw").and_then(Value::as_str).map(|raw| format!("{raw}\n")).unwrap_or_default();
+                item.as_object_mut()?.insert("raw".to_owned(), format!("{raw}{text}").into());
+                continue;
+            }
+            let (at, item) = line.strip_prefix('/')?.split_once(' ')?;
+            let (list, place) = at.split_once('/')?;
+            list.clone_into(&mut key);
+            let mut whole = each.clone();
+            merge(&mut whole, serde_json::from_str(item).ok()?);
+            items.push((place.parse().ok()?, whole));
+        }
+        if !items.is_empty() {
+            let mut all = vec![Value::Null; items.iter().map(|(place, _)| place + 1).max()?];
+            items.into_iter().for_each(|(place, item)| all[place] = item);
+            head.as_object_mut()?.insert(key, Value::Array(all));
+        }
+        Some(head)
+    }
+}
+
+fn merge(into: &mut Value, from: Value) {
+    match (into, from) {
+        (Value::Object(into), Value::Object(from)) => {
+            for (key, value) in from {
+                merge(into.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (into, from) => *into = from,
+    }
+}
+
 pub fn shown(text: &str) -> Option<Shown<'_>> {
     let (first, rest) = text.split_once('\n')?;
     let failed = !first.starts_with("result of ");

@@ -58,7 +58,7 @@ fn kept_to_its_own(report: &Report, lab: &Lab, batch: &Batch) {
             if shown.failed || !shown.call.contains(".investigate.") {
                 continue;
             }
-            let Ok(json) = serde_json::from_str::<Value>(shown.data) else { continue };
+            let Some(json) = shown.json() else { continue };
             let mut records: Vec<Value> = json.get("records").and_then(Value::as_array).cloned().unwrap_or_default();
             records.push(json);
             for file in records.iter().filter_map(|r| r.get("file")?.as_str()) {

@@ -303,3 +303,76 @@ fn last_task_sees_every_credible_finding_and_the_director_sees_entities() {
     let with = review["findings"].as_array().unwrap().iter().filter(|f| f["entities"][0].is_string());
     assert!(with.count() > 0, "{review}");
 }
+
+/// Its Experts search with words that models use, and cite a sum that the tool computes.
+struct Computes(Brain);
+
+impl Script for Computes {
+    fn reply(&self, request: &Request) -> Play {
+        use casebook_tests::model::play::{Ask, Reply};
+        if prompt::kind(&request.system) != Some(TaskKind::Investigate) {
+            return self.0.reply(request);
+        }
+        let call = |name: &str, arguments: Value| Ask { name: name.into(), arguments: arguments.to_string() };
+        let shown = prompt::all_shown(request);
+        let groups = shown.iter().find(|one| one.tool == "count_by" && !one.failed);
+        let sum = shown
+            .iter()
+            .find(|one| one.tool == "calculate" && !one.failed)
+            .and_then(|one| Some((one.call, one.json()?)));
+        match (groups, sum) {
+            (None, _) => {
+                let narrow = json!({"limit": 2, "after": "2000-01-01T00:00:00Z", "before": "2100-01-01T00:00:00Z"});
+                let count = json!({"field": "$source", "limit": 5});
+                Play::Reply(Reply::calls(vec![call("search", narrow), call("count_by", count)]))
+            }
+            (Some(groups), None) => {
+                let at = |at: &str| json!({"call": groups.call, "at": at});
+                let sum = json!({"op": "sum", "values": [at("/total"), at("/missing")]});
+                Play::Reply(Reply::calls(vec![call("calculate", sum)]))
+            }
+            (Some(_), Some((id, answer))) => {
+                let value = answer["value"].to_string();
+                let citation = json!({"kind": "aggregate", "call": id, "at": "/value", "quote": null, "value": value, "from": null, "to": null});
+                let wrong = json!({"kind": "aggregate", "call": id, "at": "/value", "quote": null, "value": format!("{value}7"), "from": null, "to": null});
+                let finding = |claim: String, citation: Value| {
+                    json!({"kind": "aggregate", "claim": claim, "time": null, "entities": [],
+                    "bearing": "neutral", "weight": "weak", "about_alert": false, "technique": null, "confidence": 0.8,
+                    "citations": [citation], "look_next": null})
+                };
+                let findings = [
+                    finding(format!("The sources have {value} records in all."), citation),
+                    finding(format!("The sources have {value}7 records in all."), wrong),
+                ];
+                Play::Reply(casebook_tests::model::brain::answer(request, &json!({"findings": findings})))
+            }
+        }
+    }
+}
+
+#[test]
+fn sum_in_a_result_is_cited_and_a_false_one_is_not_believed() {
+    for form in [FORMS[0], FORMS[7]] {
+        let (lab, report) = investigated(Computes(brain()), form);
+        let calls = |tool: &str| report.calls.iter().filter(|call| call.tool == tool).collect::<Vec<_>>();
+        let failed = |call: &&casebook_protocol::ToolCall| call.status == casebook_protocol::CallStatus::Failed;
+        assert!(
+            !calls("search").is_empty() && !report.calls.iter().any(|call| failed(&call)),
+            "{form:?}: aliases are taken"
+        );
+        for found in &report.findings {
+            let right = found.finding.id.as_str().ends_with("-1");
+            assert_eq!(found.citations[0].holds, right, "{form:?}: {:?}", found.citations[0]);
+            assert!(found.faults.is_empty(), "{form:?}: {:?}", found.faults);
+        }
+        // Code made each cited call again, which is not the Expert's.
+        let again = report.calls.iter().filter(|call| call.id.is_again()).count();
+        let counted: u64 = report.usage.tasks.iter().map(|task| task.usage.tool_calls).sum();
+        assert!(again > 0, "{form:?}");
+        assert_eq!(counted as usize, report.calls.len() - again, "{form:?}");
+        let text = requests(&lab, TaskKind::Investigate);
+        let shown =
+            text.iter().flat_map(|request| prompt::all_shown(request)).find(|one| one.tool == "search").unwrap();
+        assert!(shown.data.contains("\n/records/0 {") && shown.data.contains("\n| "), "{form:?}: {}", shown.data);
+    }
+}

@@ -62,9 +62,14 @@ pub fn judge(server: &str, policy: &ServerPolicy, listed: Listed, pinned: Pinned
 fn offer(server: &str, policy: &ServerPolicy, listed: &Listed) -> Result<Offer, String> {
     let fixed = fixed(policy, &listed.name);
     cost::bounded(&listed.schema)?;
-    let schema = JsonSchema::compile(&listed.schema).map_err(|e| format!("its schema cannot be used: {e}"))?;
-    let shown = without(&listed.schema, &fixed)?;
     let evidence = policy.kind == Kind::Evidence;
+    let mut held_to = listed.schema.clone();
+    if let (true, Some(map)) = (evidence, held_to.as_object_mut()) {
+        // Our own tools know the arguments by other names as well, and say what an unknown one is.
+        map.remove("additionalProperties");
+    }
+    let schema = JsonSchema::compile(&held_to).map_err(|e| format!("its schema cannot be used: {e}"))?;
+    let shown = without(&listed.schema, &fixed)?;
     let input_schema = if evidence { shown.to_string() } else { seen(&shown) };
     let description = if evidence {
         listed.description.clone()

@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::results::shape;
 
 mod cut;
+mod listed;
 mod quote;
 
 pub(crate) use cut::head;
@@ -36,6 +37,34 @@ pub fn text_section(name: &str, content: &str) -> String {
 /// it; with `looks` by the result tools. The last item of a cut list has a separate block.
 pub fn result(call: &ToolCall, text: &str, limit: usize, looks: bool) -> String {
     let tool = one_line(&call.tool, 80).replace(['<', '>', '(', ')'], "?");
+    if call.status == CallStatus::Answered
+        && EVIDENCE_TOOLS.contains(&call.tool.as_str())
+        && let Ok(value) = serde_json::from_str::<Value>(text)
+    {
+        return of_evidence(call, text, &value, limit, looks);
+    }
+    written(call, &tool, text, limit, looks)
+}
+
+/// The tools over evidence files, whose results have a known form.
+const EVIDENCE_TOOLS: [&str; 7] =
+    ["list_sources", "describe_source", "search", "count_by", "around", "get_record", "sql"];
+
+fn of_evidence(call: &ToolCall, text: &str, value: &Value, limit: usize, looks: bool) -> String {
+    match listed::listed(&call.tool, &call.arguments, value, limit) {
+        Some(listed) => {
+            let head = format!("result of call {} ({}), {} bytes", call.id, call.tool, text.len());
+            let notes = match listed.notes.is_empty() {
+                true => "whole".to_owned(),
+                false => format!("cut: {}. {}", listed.notes.join("; "), rest(call, &call.tool, looks)),
+            };
+            format!("{head}, {notes}\n{}", block(&listed.text))
+        }
+        None => written(call, &call.tool, &listed::pruned(value).to_string(), limit, looks),
+    }
+}
+
+fn written(call: &ToolCall, tool: &str, text: &str, limit: usize, looks: bool) -> String {
     let json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
     let whole = if json { escape_json(text, false) } else { visible(text) };
     let id = &call.id;
@@ -50,7 +79,7 @@ pub fn result(call: &ToolCall, text: &str, limit: usize, looks: bool) -> String 
     let head = match call.status {
         CallStatus::Failed => format!("call {id} ({tool}) failed, message cut"),
         CallStatus::Answered => {
-            let rest = rest(call, &tool, looks);
+            let rest = rest(call, tool, looks);
             format!("result of call {id} ({tool}), {} bytes, cut: {}. {rest}", text.len(), cut.note)
         }
     };

@@ -148,7 +148,7 @@ fn five_megabytes_are_looked_into() {
 }
 
 #[test]
-fn the_three_tools_come_once_and_never_alone() {
+fn result_tools_come_once_and_never_alone() {
     let toolset = |names: &[&str]| casebook_protocol::Toolset {
         name: "t".into(),
         about: String::new(),
@@ -163,7 +163,7 @@ fn the_three_tools_come_once_and_never_alone() {
             .collect(),
     };
     let names = |set: casebook_protocol::Toolset| set.tools.into_iter().map(|t| t.name).collect::<Vec<_>>();
-    let all = ["search", "search_result", "slice_result", "count_result"];
+    let all = ["search", "calculate", "search_result", "slice_result", "count_result"];
     assert_eq!(names(with(toolset(&["search"]))), all);
     assert_eq!(names(with(with(toolset(&["search"])))), all);
     assert_eq!(names(with(toolset(&[]))), Vec::<String>::new());

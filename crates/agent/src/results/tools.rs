@@ -1,7 +1,7 @@
 //! The result tools, with which an Expert examines the results of its own calls. Prompts only contain a summary of
 //! large results.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -12,6 +12,7 @@ use casebook_protocol::{
 use serde::Deserialize;
 use serde_json::json;
 
+use super::calculate::Calculation;
 use super::{Look, What, look};
 use crate::tools::Tools;
 use crate::worker::ToolsFor;
@@ -26,7 +27,18 @@ const SEARCH: &str = RESULT_TOOLS[0];
 const SLICE: &str = RESULT_TOOLS[1];
 const COUNT: &str = RESULT_TOOLS[2];
 
-const ABOUT: [(&str, &str, &str); 3] = [
+/// The tool that computes with numbers and times in results. Its value is cited as an `aggregate`.
+const CALCULATE: &str = "calculate";
+
+const ABOUT: [(&str, &str, &str); 4] = [
+    (
+        CALCULATE,
+        "Computes with values in results of earlier calls of this task, each at its JSON pointer: `sum` of numbers, \
+         `difference` (first less second) and `ratio` (first by second) of two numbers, `duration` in seconds between \
+         two times, `rate` per hour of a number between two times (number, time, time). Cite the result as `aggregate` at \
+         `/value`.",
+        r#"{"type":"object","additionalProperties":false,"required":["op","values"],"properties":{"op":{"enum":["sum","difference","ratio","duration","rate"]},"values":{"type":"array","minItems":2,"maxItems":40,"items":{"type":"object","additionalProperties":false,"required":["call","at"],"properties":{"call":{"type":"string"},"at":{"type":"string","description":"JSON pointer such as /groups/0/count"}}}}}}"#,
+    ),
     (
         SEARCH,
         "Finds a text in the whole result of an earlier call of this task: use it if a result was cut. `text` is \
@@ -122,6 +134,9 @@ impl Tools for ResultTools {
         if tool == MY_FINDINGS && !self.earlier.is_empty() {
             return self.mine().await;
         }
+        if tool == CALCULATE {
+            return self.calculate(arguments).await;
+        }
         if !RESULT_TOOLS.contains(&tool) || tool == MY_FINDINGS {
             return self.inner.call(tool, arguments).await;
         }
@@ -141,6 +156,20 @@ impl Tools for ResultTools {
 }
 
 impl ResultTools {
+    async fn calculate(&self, arguments: &str) -> Result<String, String> {
+        let asked: Calculation =
+            serde_json::from_str(arguments).map_err(|e| format!("the arguments of {CALCULATE} cannot be read: {e}"))?;
+        let mut results = BTreeMap::new();
+        for place in &asked.values {
+            if !results.contains_key(&place.call) {
+                let (_, text) = self.recorded(&place.call).await?;
+                results.insert(place.call.clone(), text);
+            }
+        }
+        let computed = blocking(move || asked.computed(&results)).await;
+        computed.unwrap_or_else(|error| Err(format!("the tool stopped: {error}")))
+    }
+
     async fn mine(&self) -> Result<String, String> {
         let mut findings = Vec::new();
         for finding in &self.earlier {

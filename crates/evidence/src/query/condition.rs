@@ -8,25 +8,29 @@ pub(crate) enum Op {
     Eq,
     Ne,
     Contains,
+    NotContains,
     StartsWith,
     EndsWith,
     Gt,
     Lt,
     Exists,
     Regex,
+    NotRegex,
 }
 
 impl Op {
-    pub(crate) const NAMES: [(&'static str, Self); 9] = [
+    pub(crate) const NAMES: [(&'static str, Self); 11] = [
         ("eq", Self::Eq),
         ("ne", Self::Ne),
         ("contains", Self::Contains),
+        ("not_contains", Self::NotContains),
         ("starts_with", Self::StartsWith),
         ("ends_with", Self::EndsWith),
         ("gt", Self::Gt),
         ("lt", Self::Lt),
         ("exists", Self::Exists),
         ("regex", Self::Regex),
+        ("not_regex", Self::NotRegex),
     ];
 }
 
@@ -42,7 +46,7 @@ pub(crate) struct Condition {
 impl Condition {
     pub(crate) fn new(field: &str, op: Op, value: &str) -> Result<Self, String> {
         let regex = match op {
-            Op::Regex => {
+            Op::Regex | Op::NotRegex => {
                 let built = RegexBuilder::new(value).size_limit(1 << 20).dfa_size_limit(1 << 20).build();
                 Some(built.map_err(|e| format!("the regular expression {value:?} cannot be used: {e}"))?)
             }
@@ -68,26 +72,27 @@ impl Condition {
         self.op == Op::Exists && self.value == "false"
     }
 
-    /// True if any value matches. For `ne`, the field must exist and no value may be equal.
+    /// True if any value matches. For `ne` and the operators that begin with `not`, the field must exist and no value may
+    /// match.
     pub(crate) fn is_true(&self, fields: &[(String, String)]) -> bool {
         let found = values(fields, &self.field);
         match self.op {
             Op::Exists => found.iter().any(|v| !v.is_empty()) == (self.value != "false"),
-            Op::Ne => !found.is_empty() && !found.iter().any(|v| equal(v, &self.value)),
+            Op::Ne | Op::NotContains | Op::NotRegex => !found.is_empty() && !found.iter().any(|v| self.matches(v)),
             _ => found.iter().any(|v| self.matches(v)),
         }
     }
 
     fn matches(&self, value: &str) -> bool {
         match self.op {
-            Op::Eq => equal(value, &self.value),
-            Op::Contains => value.to_ascii_lowercase().contains(&self.value),
+            Op::Eq | Op::Ne => equal(value, &self.value),
+            Op::Contains | Op::NotContains => value.to_ascii_lowercase().contains(&self.value),
             Op::StartsWith => value.to_ascii_lowercase().starts_with(&self.value),
             Op::EndsWith => value.to_ascii_lowercase().ends_with(&self.value),
             Op::Gt => order(value, &self.value).is_some_and(std::cmp::Ordering::is_gt),
             Op::Lt => order(value, &self.value).is_some_and(std::cmp::Ordering::is_lt),
-            Op::Regex => self.regex.as_ref().is_some_and(|r| r.is_match(value)),
-            Op::Ne | Op::Exists => false,
+            Op::Regex | Op::NotRegex => self.regex.as_ref().is_some_and(|r| r.is_match(value)),
+            Op::Exists => false,
         }
     }
 }

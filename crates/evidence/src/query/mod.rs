@@ -4,7 +4,7 @@ mod condition;
 mod page;
 mod scan;
 
-pub(crate) use condition::{Condition, Op, values};
+pub(crate) use condition::{Condition, Op, is_named, values};
 pub(crate) use page::{Order, Page, page};
 pub(crate) use scan::{Filter, Hit, has_field, names_field, scan};
 

@@ -47,6 +47,25 @@ fn schemas_are_json_and_name_the_arguments() {
 }
 
 #[test]
+fn chosen_fields_alone_are_shown_and_described() {
+    let folder = sample();
+    let tools = folder.tools();
+    let found = call(&tools, "search", r#"{"sources":["proc"],"limit":1,"fields":["pid","ips"]}"#);
+    let fields = found["records"][0]["fields"].as_object().unwrap();
+    assert_eq!(fields.keys().collect::<Vec<_>>(), ["ips.0", "ips.1", "pid"]);
+    let names = |arguments: &str| -> Vec<String> {
+        let described = call(&tools, "describe_source", arguments);
+        described["fields"].as_array().unwrap().iter().map(|field| field["name"].as_str().unwrap().to_owned()).collect()
+    };
+    // What names who, what and where comes first, then what most records have.
+    assert_eq!(names(r#"{"source":"proc"}"#)[..2], ["Image", "ips.*"]);
+    assert_eq!(names(r#"{"source":"proc","prefix":"p"}"#), ["pid", "ppid"]);
+    assert_eq!(names(r#"{"source":"proc","fields":["cmdline"]}"#), ["cmdline"]);
+    let described = call(&tools, "describe_source", r#"{"source":"proc"}"#);
+    assert!(described["fields"].as_array().unwrap().iter().all(|field| field["top"].as_array().unwrap().len() <= 3));
+}
+
+#[test]
 fn search_is_paged_and_names_its_window() {
     let folder = sample();
     let tools = folder.tools();

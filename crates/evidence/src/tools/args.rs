@@ -11,14 +11,33 @@ pub(crate) struct Args {
     map: Map<String, Value>,
 }
 
+/// Names that callers use for arguments of other names.
+const ALIASES: [(&str, &[&str]); 8] = [
+    ("limit", &["top"]),
+    ("top", &["limit"]),
+    ("max", &["limit", "top"]),
+    ("before", &["to", "before_seconds"]),
+    ("after", &["from", "after_seconds"]),
+    ("start", &["from"]),
+    ("end", &["to"]),
+    ("source", &["sources"]),
+];
+
 impl Args {
     pub(crate) fn new(tool: &'static str, json: &str, known: &[&str]) -> Result<Self, String> {
         let json = if json.trim().is_empty() { "{}" } else { json };
         let value: Value =
             serde_json::from_str(json).map_err(|e| format!("{tool}: the arguments are not JSON: {e}"))?;
-        let Value::Object(map) = value else {
+        let Value::Object(mut map) = value else {
             return Err(format!("{tool}: the arguments must be a JSON object, got {}", kind(&value)));
         };
+        for (alias, names) in ALIASES {
+            let name = names.iter().find(|name| known.contains(name)).filter(|name| !map.contains_key(**name));
+            if let (Some(name), false, Some(value)) = (name, known.contains(&alias), map.get(alias).cloned()) {
+                map.remove(alias);
+                map.insert((*name).to_owned(), value);
+            }
+        }
         if let Some(unknown) = map.keys().find(|k| !known.contains(&k.as_str())) {
             let list =
                 if known.is_empty() { "it takes none".to_owned() } else { format!("known: {}", known.join(", ")) };
@@ -67,6 +86,7 @@ impl Args {
                 let texts: Option<Vec<&str>> = items.iter().map(|v| v.as_str().filter(|t| !t.is_empty())).collect();
                 texts.ok_or_else(|| self.wrong(name, wanted, all))
             }
+            Some(Value::String(one)) if !one.is_empty() => Ok(vec![one]),
             Some(other) => Err(self.wrong(name, wanted, other)),
         }
     }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::EvidenceTools;
 use super::args::Args;
-use super::find::{put, stamp, window};
+use super::find::{CHEAPER, put, stamp, window};
 use crate::index::Entry;
 use crate::profile::cut;
 use crate::query::{Filter, Order, has_field, page, scan, values};
@@ -125,6 +125,9 @@ impl EvidenceTools {
             "window": window(filter),
             "searched": self.names(filter),
         });
+        if !whole {
+            put(&mut answer, "stopped", json!(CHEAPER));
+        }
         if counted.beyond > 0 {
             put(&mut answer, "not_grouped", json!(counted.beyond));
         }

@@ -1,14 +1,50 @@
+use std::cmp::Reverse;
+
 use serde_json::{Value, json};
 
 use super::EvidenceTools;
 use super::args::Args;
 use super::shown::basis;
 use crate::Source;
+use crate::query::is_named;
 use crate::source::FieldProfile;
 
-pub(super) const DESCRIBE: &[&str] = &["source"];
-/// In bytes.
-const FIELDS_MAX: usize = 800 << 10;
+pub(super) const DESCRIBE: &[&str] = &["source", "fields", "prefix"];
+/// Fields that are described; of the others only the names are given.
+const FIRST: usize = 24;
+/// Fields that are described if the caller chose them.
+const CHOSEN_MAX: usize = 100;
+/// Values of a field.
+const VALUES: usize = 3;
+/// Parts of the names of fields that say who did what, and where.
+const TELLING: [&str; 26] = [
+    "user",
+    "account",
+    "subject",
+    "target",
+    "actor",
+    "principal",
+    "host",
+    "computer",
+    "ip",
+    "addr",
+    "source",
+    "dest",
+    "image",
+    "process",
+    "command",
+    "exe",
+    "file",
+    "path",
+    "event",
+    "action",
+    "operation",
+    "hash",
+    "url",
+    "domain",
+    "status",
+    "result",
+];
 
 impl EvidenceTools {
     pub(super) fn list_sources(&self) -> Value {
@@ -21,13 +57,24 @@ impl EvidenceTools {
             return args.fail(&format!("no source {wanted:?}; there are {}", self.known()));
         };
         let mut answer = summary(source, sensor);
-        let (mut fields, mut size) = (Vec::new(), 0);
-        for field in &source.fields {
-            let value = profile(field);
-            size += value.to_string().len();
-            fields.push(if size <= FIELDS_MAX { value } else { json!({ "name": field.name }) });
+        let names = args.texts("fields")?;
+        let prefix = args.text("prefix")?.unwrap_or_default().to_lowercase();
+        let asked = |field: &&FieldProfile| {
+            let of_prefix = !prefix.is_empty() && field.name.to_lowercase().starts_with(&prefix);
+            of_prefix || names.iter().any(|name| is_named(&field.name, name))
+        };
+        let chosen = !names.is_empty() || !prefix.is_empty();
+        let mut fields: Vec<&FieldProfile> = source.fields.iter().filter(|field| !chosen || asked(field)).collect();
+        if chosen && fields.is_empty() {
+            return args.fail(&format!("{wanted} has no such field; leave out `fields` and `prefix` for all names"));
         }
-        super::find::put(&mut answer, "fields", Value::Array(fields));
+        fields.sort_by_key(|field| (!telling(field, source.records), Reverse(field.filled), field.name.as_str()));
+        let first = if chosen { fields.len().min(CHOSEN_MAX) } else { fields.len().min(FIRST) };
+        let (first, others) = fields.split_at(first);
+        let first: Vec<Value> = first.iter().map(|field| profile(field)).collect();
+        let others: Vec<&str> = others.iter().map(|field| field.name.as_str()).collect();
+        super::find::put(&mut answer, "fields", Value::Array(first));
+        super::find::put(&mut answer, "other_fields", json!(others));
         super::find::put(&mut answer, "more_fields", json!(source.more_fields));
         let times: Vec<Value> =
             source.time_fields.iter().map(|f| json!({ "name": f.name, "role": f.role, "note": f.note })).collect();
@@ -66,17 +113,22 @@ fn summary(source: &Source, sensor: &str) -> Value {
     summary
 }
 
+/// True if most records have the field, and its name says who, what or where.
+fn telling(field: &FieldProfile, records: u64) -> bool {
+    let last = field.name.rsplit('.').find(|part| *part != "*").unwrap_or_default().to_lowercase();
+    field.filled.saturating_mul(2) >= records && TELLING.iter().any(|part| last.contains(part))
+}
+
 fn profile(field: &FieldProfile) -> Value {
     let distinct =
         if field.distinct_is_exact { json!(field.distinct) } else { json!(format!("more than {}", field.distinct)) };
-    let examples: Vec<&str> = field.top.iter().take(3).map(|t| t.value.as_str()).collect();
-    let top: Vec<Value> = field.top.iter().map(|t| json!({ "value": t.value, "count": t.count })).collect();
+    let top = field.top.iter().take(VALUES);
+    let top: Vec<Value> = top.map(|t| json!({ "value": t.value, "count": t.count })).collect();
     json!({
         "name": field.name,
         "type": field.kind,
         "filled": field.filled,
         "distinct": distinct,
         "top": top,
-        "examples": examples,
     })
 }

@@ -3,11 +3,14 @@ use serde_json::{Value, json};
 
 use super::EvidenceTools;
 use super::args::Args;
-use super::shown::{Shown, records};
+use super::shown::{Shown, Wanted, records};
 use crate::index::Entry;
 use crate::query::{Filter, Order, Page, names_field, page};
 use crate::readings::Terms;
 
+/// What to do about a query that read as much as it may.
+pub(super) const CHEAPER: &str =
+    "after reading 8 GiB: give `sources`, `from` and `to`, or a term of at least four characters, which an index finds";
 /// Names in an error about a field.
 const NEAREST: usize = 5;
 const SECOND: i64 = 1_000_000_000;
@@ -16,10 +19,33 @@ const TERMS_MAX: usize = 500;
 const PAGE_MAX: u64 = 256 << 10;
 const PAGE: u64 = 64 << 10;
 
-pub(super) const SEARCH: &[&str] =
-    &["terms", "mode", "where", "from", "to", "sources", "order", "near", "limit", "offset", "include_fields"];
-pub(super) const AROUND: &[&str] =
-    &["time", "file", "line", "nth", "before_seconds", "after_seconds", "sources", "terms", "limit", "include_fields"];
+pub(super) const SEARCH: &[&str] = &[
+    "terms",
+    "mode",
+    "where",
+    "from",
+    "to",
+    "sources",
+    "order",
+    "near",
+    "limit",
+    "offset",
+    "include_fields",
+    "fields",
+];
+pub(super) const AROUND: &[&str] = &[
+    "time",
+    "file",
+    "line",
+    "nth",
+    "before_seconds",
+    "after_seconds",
+    "sources",
+    "terms",
+    "limit",
+    "include_fields",
+    "fields",
+];
 pub(super) const GET: &[&str] = &["file", "line", "nth", "offset", "length"];
 
 impl EvidenceTools {
@@ -86,9 +112,9 @@ impl EvidenceTools {
         };
         let limit = usize::try_from(args.number("limit", 0, 500)?.unwrap_or(20)).unwrap_or(20);
         let offset = usize::try_from(args.number("offset", 0, 100_000)?.unwrap_or(0)).unwrap_or(0);
-        let with_fields = args.flag("include_fields")?;
+        let with_fields = self.wanted(args, &filter.sources)?;
         let found = page(&self.catalog, &filter, order, offset, limit).map_err(|e| e.to_string())?;
-        let mut answer = self.answer(&filter, &found, with_fields)?;
+        let mut answer = self.answer(&filter, &found, &with_fields)?;
         if filter.terms.is_choice() {
             let texts = args.texts("terms")?;
             let held = texts.iter().zip(&found.held).filter(|(_, count)| **count > 0);
@@ -97,7 +123,18 @@ impl EvidenceTools {
         Ok(answer)
     }
 
-    fn answer(&self, filter: &Filter, found: &Page, with_fields: bool) -> Result<Value, String> {
+    /// The fields to show: all, those of the argument `fields`, or none.
+    fn wanted(&self, args: &Args, sources: &[usize]) -> Result<Wanted, String> {
+        let names = args.texts("fields")?;
+        names.iter().try_for_each(|name| self.known_field(sources, name)).or_else(|why| args.fail(&why))?;
+        Ok(match (args.flag("include_fields")?, names.is_empty()) {
+            (true, true) => Wanted::All,
+            (_, false) => Wanted::Named(names.into_iter().map(str::to_owned).collect()),
+            (false, true) => Wanted::None,
+        })
+    }
+
+    fn answer(&self, filter: &Filter, found: &Page, with_fields: &Wanted) -> Result<Value, String> {
         let (records, left) = records(&self.catalog, &found.entries, with_fields).map_err(|e| e.to_string())?;
         let mut answer = json!({
             "total": found.total,
@@ -107,6 +144,9 @@ impl EvidenceTools {
             "searched": self.names(filter),
             "records": records,
         });
+        if !found.exact {
+            put(&mut answer, "stopped", json!(CHEAPER));
+        }
         if left > 0 {
             put(
                 &mut answer,
@@ -148,7 +188,7 @@ impl EvidenceTools {
         let limit = usize::try_from(args.number("limit", 1, 500)?.unwrap_or(50)).unwrap_or(50);
         let mut found = page(&self.catalog, &filter, Order::Near(center), 0, limit).map_err(|e| e.to_string())?;
         found.entries.sort_by_key(|e| (e.time, e.id));
-        let mut answer = self.answer(&filter, &found, args.flag("include_fields")?)?;
+        let mut answer = self.answer(&filter, &found, &self.wanted(args, &filter.sources)?)?;
         put(&mut answer, "center", json!(stamp(center)));
         Ok(answer)
     }
@@ -160,7 +200,9 @@ impl EvidenceTools {
         let failed = |e: crate::ReadError| e.to_string();
         let kept = self.catalog.bytes(&entry, 0, crate::catalog::kept(&entry)).map_err(failed)?;
         let record = self.catalog.record_of(&entry, kept);
-        let mut answer = serde_json::to_value(Shown::new(&record, offset == 0)).map_err(|e| e.to_string())?;
+        let mut answer =
+            serde_json::to_value(Shown::new(&record, if offset == 0 { &Wanted::All } else { &Wanted::None }))
+                .map_err(|e| e.to_string())?;
         let part = self.catalog.bytes(&entry, offset, length).map_err(failed)?;
         let end = offset + part.len() as u64;
         put(&mut answer, "raw", json!(String::from_utf8_lossy(&part)));

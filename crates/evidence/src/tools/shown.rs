@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::catalog::{Catalog, kept};
 use crate::index::Entry;
 use crate::profile::cut;
+use crate::query::is_named;
 use crate::{ReadError, Record};
 
 const RAW_MAX: usize = 16 << 10;
@@ -50,10 +51,10 @@ const fn not(flag: &bool) -> bool {
 }
 
 impl Shown {
-    pub(crate) fn new(record: &Record, with_fields: bool) -> Self {
+    pub(crate) fn new(record: &Record, wanted: &Wanted) -> Self {
         let text = record.text();
         let raw = cut(&text, RAW_MAX);
-        let (fields, fields_cut) = if with_fields { fields(record) } else { (None, false) };
+        let (fields, fields_cut) = fields(record, wanted);
         Self {
             source: record.source.clone(),
             file: record.file.clone(),
@@ -74,10 +75,31 @@ impl Shown {
     }
 }
 
-fn fields(record: &Record) -> (Option<BTreeMap<String, Value>>, bool) {
+/// Which fields of a record an answer has.
+#[derive(Debug)]
+pub(crate) enum Wanted {
+    None,
+    All,
+    Named(Vec<String>),
+}
+
+impl Wanted {
+    fn has(&self, path: &str) -> bool {
+        match self {
+            Self::None => false,
+            Self::All => true,
+            Self::Named(names) => names.iter().any(|name| is_named(path, name)),
+        }
+    }
+}
+
+fn fields(record: &Record, wanted: &Wanted) -> (Option<BTreeMap<String, Value>>, bool) {
+    if matches!(wanted, Wanted::None) {
+        return (None, false);
+    }
     let mut shown: BTreeMap<String, Value> = BTreeMap::new();
     let (mut size, mut short) = (0, false);
-    for (path, value) in record.fields() {
+    for (path, value) in record.fields().into_iter().filter(|(path, _)| wanted.has(path)) {
         let part = cut(&value, VALUE_MAX);
         size += path.len() + part.len();
         if size > FIELDS_MAX {
@@ -122,15 +144,11 @@ const fn precision(precision: casebook_protocol::Precision) -> &'static str {
 }
 
 /// The records that fit into the answer, and the number of the others.
-pub(crate) fn records(
-    catalog: &Catalog,
-    entries: &[Entry],
-    with_fields: bool,
-) -> Result<(Vec<Value>, usize), ReadError> {
+pub(crate) fn records(catalog: &Catalog, entries: &[Entry], wanted: &Wanted) -> Result<(Vec<Value>, usize), ReadError> {
     let (mut shown, mut size) = (Vec::new(), 0);
     for entry in entries {
         let bytes = catalog.bytes(entry, 0, kept(entry))?;
-        let record = Shown::new(&catalog.record_of(entry, bytes), with_fields);
+        let record = Shown::new(&catalog.record_of(entry, bytes), wanted);
         let value = serde_json::to_value(&record).unwrap_or_default();
         size += value.to_string().len();
         if size > ANSWER_MAX && !shown.is_empty() {

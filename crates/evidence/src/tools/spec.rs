@@ -17,10 +17,11 @@ pub(super) const TOOLS: [(&str, &str, &str); 8] = [
     ),
     (
         "describe_source",
-        "Describes one source: its fields with type, number of records that have them, number of distinct values and \
-         the most frequent ones; which fields are times and what each tells (event, ingestion, aggregation, other); \
-         examples of malformed records. Use it before filtering by a field whose name or values you do not know.",
-        r#"{"type":"object","properties":{"source":{"type":"string","description":"id or file of the source"}},"required":["source"],"additionalProperties":false}"#,
+        "Describes one source: first the fields that most records have and that name who, what and where, with type, \
+         number of records, number of distinct values and the three most frequent ones; the others as names \
+         (`other_fields`), which `fields` or `prefix` describes; which fields are times and what each tells. Use it \
+         before filtering by a field whose name or values you do not know.",
+        r#"{"type":"object","properties":{"source":{"type":"string","description":"id or file of the source"},"fields":{"type":"array","items":{"type":"string"},"maxItems":100},"prefix":{"type":"string","description":"of the names of fields"}},"required":["source"],"additionalProperties":false}"#,
     ),
     (
         "search",
@@ -29,12 +30,14 @@ pub(super) const TOOLS: [(&str, &str, &str); 8] = [
          in JSON, XML or CSV, or in hexadecimal in audit logs. `where` adds conditions on fields; a field is a path \
          such as `a.b.c` or the end of one, in any case, and one that no record has is an error if a \
          record has the terms; values compare in any case; `gt` and `lt` compare numbers and \
-         times; `ne` needs the field to be present. `from` and `to` are inclusive and apply to the record's `time` \
+         times; `ne`, `not_contains` and `not_regex` need the field to be present. `from` and `to` are inclusive and \
+         apply to the record's `time` \
          (records without a time are then left out). Returns the total, the window and sources that were searched, \
          and the records with file, line, time and text: cite these; with mode=any also `by_term`, how many hold each term \
-         that occurs. `near` gives the records nearest a moment first. A total of 0 is evidence of absence for exactly \
+         that occurs. `fields` shows only these fields of each record. `near` gives the records nearest a moment first. \
+         A total of 0 is evidence of absence for exactly \
          that window and those sources.",
-        r#"{"type":"object","properties":{"terms":{"type":"array","items":{"type":"string","minLength":1},"maxItems":500},"mode":{"enum":["all","any"],"default":"all"},"where":{"type":"array","maxItems":20,"items":{"type":"object","properties":{"field":{"type":"string"},"op":{"enum":["eq","ne","contains","starts_with","ends_with","gt","lt","exists","regex"],"default":"eq"},"value":{"type":["string","number","boolean"]}},"required":["field"],"additionalProperties":false}},"from":{"type":"string","format":"date-time"},"to":{"type":"string","format":"date-time"},"sources":{"type":"array","items":{"type":"string"},"description":"ids; default: all that you may see"},"order":{"enum":["time","time_desc","file"],"default":"time"},"near":{"type":"string","format":"date-time"},"limit":{"type":"integer","minimum":0,"maximum":500,"default":20},"offset":{"type":"integer","minimum":0,"maximum":100000,"default":0},"include_fields":{"type":"boolean","default":false}},"additionalProperties":false}"#,
+        r#"{"type":"object","properties":{"terms":{"type":"array","items":{"type":"string","minLength":1},"maxItems":500},"mode":{"enum":["all","any"],"default":"all"},"where":{"type":"array","maxItems":20,"items":{"type":"object","properties":{"field":{"type":"string"},"op":{"enum":["eq","ne","contains","not_contains","starts_with","ends_with","gt","lt","exists","regex","not_regex"],"default":"eq"},"value":{"type":["string","number","boolean"]}},"required":["field"],"additionalProperties":false}},"from":{"type":"string","format":"date-time"},"to":{"type":"string","format":"date-time"},"sources":{"type":"array","items":{"type":"string"},"description":"ids; default: all that you may see"},"order":{"enum":["time","time_desc","file"],"default":"time"},"near":{"type":"string","format":"date-time"},"limit":{"type":"integer","minimum":0,"maximum":500,"default":20},"offset":{"type":"integer","minimum":0,"maximum":100000,"default":0},"include_fields":{"type":"boolean","default":false},"fields":{"type":"array","items":{"type":"string"},"maxItems":40}},"additionalProperties":false}"#,
     ),
     (
         "count_by",
@@ -42,13 +45,13 @@ pub(super) const TOOLS: [(&str, &str, &str); 8] = [
          with its count, first and last time and one example place: cite a group as `/groups/N`. `missing` counts records without the field. A \
          record with several values of the field counts once for each. Instead of a field: `$source`, `$minute`, \
          `$hour`, `$day`.",
-        r#"{"type":"object","properties":{"field":{"type":"string"},"terms":{"type":"array","items":{"type":"string","minLength":1},"maxItems":500},"mode":{"enum":["all","any"],"default":"all"},"where":{"type":"array","maxItems":20,"items":{"type":"object","properties":{"field":{"type":"string"},"op":{"enum":["eq","ne","contains","starts_with","ends_with","gt","lt","exists","regex"],"default":"eq"},"value":{"type":["string","number","boolean"]}},"required":["field"],"additionalProperties":false}},"from":{"type":"string","format":"date-time"},"to":{"type":"string","format":"date-time"},"sources":{"type":"array","items":{"type":"string"}},"top":{"type":"integer","minimum":1,"maximum":1000,"default":20}},"required":["field"],"additionalProperties":false}"#,
+        r#"{"type":"object","properties":{"field":{"type":"string"},"terms":{"type":"array","items":{"type":"string","minLength":1},"maxItems":500},"mode":{"enum":["all","any"],"default":"all"},"where":{"type":"array","maxItems":20,"items":{"type":"object","properties":{"field":{"type":"string"},"op":{"enum":["eq","ne","contains","not_contains","starts_with","ends_with","gt","lt","exists","regex","not_regex"],"default":"eq"},"value":{"type":["string","number","boolean"]}},"required":["field"],"additionalProperties":false}},"from":{"type":"string","format":"date-time"},"to":{"type":"string","format":"date-time"},"sources":{"type":"array","items":{"type":"string"}},"top":{"type":"integer","minimum":1,"maximum":1000,"default":20}},"required":["field"],"additionalProperties":false}"#,
     ),
     (
         "around",
         "Gives the records around a moment, over all sources in order of time: the moment is `time`, or the time of \
          the record at `file` and `line`. Where there are more than `limit`, the nearest are given.",
-        r#"{"type":"object","properties":{"time":{"type":"string","format":"date-time"},"file":{"type":"string"},"line":{"type":"integer","minimum":1},"nth":{"type":"integer","minimum":1},"before_seconds":{"type":"number","minimum":0,"default":60},"after_seconds":{"type":"number","minimum":0,"default":60},"sources":{"type":"array","items":{"type":"string"}},"terms":{"type":"array","items":{"type":"string","minLength":1}},"limit":{"type":"integer","minimum":1,"maximum":500,"default":50},"include_fields":{"type":"boolean","default":false}},"additionalProperties":false}"#,
+        r#"{"type":"object","properties":{"time":{"type":"string","format":"date-time"},"file":{"type":"string"},"line":{"type":"integer","minimum":1},"nth":{"type":"integer","minimum":1},"before_seconds":{"type":"number","minimum":0,"default":60},"after_seconds":{"type":"number","minimum":0,"default":60},"sources":{"type":"array","items":{"type":"string"}},"terms":{"type":"array","items":{"type":"string","minLength":1}},"limit":{"type":"integer","minimum":1,"maximum":500,"default":50},"include_fields":{"type":"boolean","default":false},"fields":{"type":"array","items":{"type":"string"},"maxItems":40}},"additionalProperties":false}"#,
     ),
     (
         "get_record",

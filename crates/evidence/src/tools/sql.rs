@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use super::EvidenceTools;
 use super::args::Args;
 use super::find::{put, stamp};
-use super::shown::{Shown, basis};
+use super::shown::{Shown, Wanted, basis};
 use crate::catalog::{Catalog, kept};
 use crate::index::{self, ENTRY};
 use crate::profile::cut;
@@ -84,7 +84,7 @@ impl EvidenceTools {
         let entry = self.catalog.find(file, line, u32::try_from(nth).ok()?).ok()?;
         let record = self.catalog.record_of(&entry, self.catalog.bytes(&entry, 0, kept(&entry)).ok()?);
         let (text, fields) = (record.text(), record.fields());
-        let shown = serde_json::to_value(Shown::new(&record, false)).ok()?;
+        let shown = serde_json::to_value(Shown::new(&record, &Wanted::None)).ok()?;
         let is_of = |(name, cell): (&String, &Value)| match name.as_str() {
             "source" | "file" | "line" | "time" | "time_basis" => shown.get(name) == Some(cell),
             "raw" => cell.as_str() == Some(cut(&text, CELL_MAX)),
@@ -223,7 +223,7 @@ fn explain(error: &rusqlite::Error) -> String {
     let text = error.to_string();
     if text.contains("interrupted") {
         return format!(
-            "sql: stopped after {} s: narrow the query down by source, line or time_ns first",
+            "sql: stopped after {} s: compare `source`, `time_ns` or `line` with constants before reading `raw` or a field, which reads the file for each row; `search` and `count_by` use an index for terms and times",
             TIME_MAX.as_secs()
         );
     }

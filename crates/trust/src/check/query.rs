@@ -35,7 +35,25 @@ pub(super) fn asked_for(exhibit: &Exhibit, claim: &str) -> Result<(), String> {
         false => terms.iter().map(|term| text(term.clone(), terms.len() > 1)).collect(),
     };
     all.extend(arguments.get("where").map(conditions).unwrap_or_default());
-    all.iter().try_for_each(|sought| sought.named_in(claim))
+    all.iter().try_for_each(|sought| sought.named_in(claim))?;
+    excepted(arguments.get("where").unwrap_or(&Value::Null), claim)
+}
+
+/// A condition on what a value is not must stand in the claim as an exception: nothing other than `x` was found, which does
+/// not show that there is no `x`.
+fn excepted(conditions: &Value, claim: &str) -> Result<(), String> {
+    const NEGATED: [&str; 3] = ["ne", "not_contains", "not_regex"];
+    const EXCEPT: [&str; 9] =
+        ["other than", "except", "apart from", "besides", "aside from", "beyond", "but ", "without", "not "];
+    let negated = |one: &&Value| one.get("op").and_then(Value::as_str).is_some_and(|op| NEGATED.contains(&op));
+    let claim = claim.to_lowercase();
+    let one = conditions.as_array().into_iter().flatten().chain(conditions.is_object().then_some(conditions));
+    match one.filter(negated).count() {
+        0 => Ok(()),
+        _ if EXCEPT.iter().any(|word| claim.contains(word)) => Ok(()),
+        _ => Err("the query left values out, and the claim does not say so: write what nothing other than was found"
+            .to_owned()),
+    }
 }
 
 fn text(value: String, required: bool) -> Sought {

@@ -81,7 +81,7 @@ fn citation(kind: &str, call: &str, at: &str, quote: Option<&str>, value: Option
 /// The records of a result that have a time, each with its place, as findings.
 fn occurrences(shown: &Shown<'_>) -> Vec<(String, Value)> {
     let mut found = Vec::new();
-    for (n, record) in records(shown.data).iter().enumerate() {
+    for (n, record) in records(shown).iter().enumerate() {
         let text = |key: &str| record.get(key).and_then(Value::as_str).unwrap_or_default();
         let (raw, file, time) = (text("raw"), text("file"), text("time"));
         let quote: String = raw.trim_start().chars().take(QUOTE).collect();
@@ -104,24 +104,14 @@ fn occurrences(shown: &Shown<'_>) -> Vec<(String, Value)> {
     found
 }
 
-/// The complete records of a result, which may be truncated.
-fn records(data: &str) -> Vec<Value> {
-    if let Ok(whole) = serde_json::from_str::<Value>(data) {
-        return whole.get("records").and_then(Value::as_array).cloned().unwrap_or_default();
-    }
-    let Some((_, mut rest)) = data.split_once("\"records\":[") else { return Vec::new() };
-    let mut found = Vec::new();
-    loop {
-        let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
-        let Some(Ok(record)) = stream.next() else { return found };
-        found.push(record);
-        rest = rest.get(stream.byte_offset()..).unwrap_or_default();
-        rest = rest.trim_start().strip_prefix(',').unwrap_or_default();
-    }
+/// The records of a result, which may be truncated; null for one that is left out.
+fn records(shown: &Shown<'_>) -> Vec<Value> {
+    let json = shown.json().unwrap_or_default();
+    json.get("records").and_then(Value::as_array).cloned().unwrap_or_default()
 }
 
 fn total(shown: &Shown<'_>) -> Option<u64> {
-    let result: Value = serde_json::from_str(shown.data).ok()?;
+    let result = shown.json()?;
     let exact = result.get("total_is_exact").and_then(Value::as_bool).unwrap_or(true);
     let searched = result.get("searched").and_then(Value::as_array).is_none_or(|sources| !sources.is_empty());
     result.get("total").filter(|_| exact && searched)?.as_u64()

@@ -19,8 +19,9 @@ fn named(request: &Request, tool: &str, arguments: &Value) -> Option<Ask> {
 }
 
 fn everything(request: &Request) -> Vec<Ask> {
-    let all = json!({"terms": [], "limit": 400, "include_fields": true});
-    named(request, "search", &all).into_iter().collect()
+    // With fields, the text of a JSON record does not stand there as well.
+    let all = [true, false].map(|fields| json!({"terms": [], "limit": 400, "include_fields": fields}));
+    all.iter().filter_map(|arguments| named(request, "search", arguments)).collect()
 }
 
 /// The calls that the texts ask for: foreign tools, files of others, and a search without results.
@@ -118,9 +119,10 @@ fn text<'a>(record: &'a Value, key: &str) -> &'a str {
 fn records<'a>(shown: &[Shown<'a>]) -> Vec<(&'a str, usize, Value)> {
     let mut all = Vec::new();
     for one in shown.iter().filter(|one| !one.failed) {
-        let Ok(json) = serde_json::from_str::<Value>(one.data) else { continue };
+        let Some(json) = one.json() else { continue };
         let listed = json.get("records").and_then(Value::as_array).cloned().unwrap_or_default();
-        all.extend(listed.into_iter().enumerate().map(|(n, record)| (one.call, n, record)));
+        let texts = listed.into_iter().enumerate().filter(|(_, record)| record.get("raw").is_some());
+        all.extend(texts.map(|(n, record)| (one.call, n, record)));
     }
     all
 }
@@ -145,7 +147,7 @@ fn claims(call: &str, n: usize, record: &Value) -> Vec<Value> {
     };
     let mut all =
         vec![finding("state", "The alerted activity was a sanctioned test.", names, quote(call, &at, &middle))];
-    let fields = record.get("fields").cloned().unwrap_or_default();
+    let fields: Value = serde_json::from_str(raw).unwrap_or_default();
     let fixed = FIXED.iter().find_map(|name| fields.get(*name)?.as_str().filter(|v| v.len() >= 3));
     all.extend(fixed.map(|value| {
         finding(

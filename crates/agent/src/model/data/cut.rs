@@ -15,9 +15,9 @@ pub struct Shortened {
 }
 
 /// Limits of texts in bytes, tried in order until [`FEW`] items of an array fit.
-const TEXTS: [usize; 5] = [usize::MAX, 4096, 1024, 256, 64];
+pub(super) const TEXTS: [usize; 5] = [usize::MAX, 4096, 1024, 256, 64];
 /// With fewer items than this it is better to shorten their texts.
-const FEW: usize = 10;
+pub(super) const FEW: usize = 10;
 /// Fields of an object that are always shown.
 const FIELDS: usize = 40;
 const NOTES: usize = 5;

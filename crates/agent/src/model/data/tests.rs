@@ -8,7 +8,7 @@ fn call(status: CallStatus) -> ToolCall {
     ToolCall {
         id: CallId::new("r1.investigate.endpoint.t1.0").unwrap(),
         domain: None,
-        tool: "search".into(),
+        tool: "lookup".into(),
         arguments: "{}".into(),
         status,
         result: ArtifactId::of(b""),
@@ -51,10 +51,10 @@ fn opened(block: &str) -> (String, &str) {
 fn a_result_says_what_it_is_and_stands_whole() {
     let text = r#"{"total":1,"records":[{"raw":"<b>"}]}"#;
     let (head, data) = parts(&result(&call(CallStatus::Answered), text, 1000, false));
-    assert_eq!(head, "result of call r1.investigate.endpoint.t1.0 (search), 37 bytes, whole");
+    assert_eq!(head, "result of call r1.investigate.endpoint.t1.0 (lookup), 37 bytes, whole");
     assert_eq!(data, text);
     let (head, data) = parts(&result(&call(CallStatus::Failed), "no such field", 1000, false));
-    assert_eq!((head.as_str(), data.as_str()), ("call r1.investigate.endpoint.t1.0 (search) failed", "no such field"));
+    assert_eq!((head.as_str(), data.as_str()), ("call r1.investigate.endpoint.t1.0 (lookup) failed", "no such field"));
 }
 
 #[test]
@@ -67,9 +67,9 @@ fn a_large_result_is_cut_between_items_and_says_which_are_missing() {
     assert!(data.len() <= 4000 && kept > 25, "{kept}");
     assert_eq!(shown["total"], 200);
     let expect = format!(
-        "result of call r1.investigate.endpoint.t1.0 (search), {} bytes, cut: /records/{kept} to /records/199 are left out; \
+        "result of call r1.investigate.endpoint.t1.0 (lookup), {} bytes, cut: /records/{kept} to /records/199 are left out; \
          /records/199 is shown at the end. Its shape is {{records: [200 × {{line: number, raw: text}}], total: number}}. \
-         To see the rest call search again for less: narrower conditions or times, a smaller limit, the next offset",
+         To see the rest call lookup again for less: narrower conditions or times, a smaller limit, the next offset",
         text.len()
     );
     assert_eq!(head, expect);
@@ -84,7 +84,7 @@ fn the_rest_is_reached_with_the_tools_that_look_into_results() {
     let head = |call: &ToolCall| with_last(&result(call, &text, 4000, true)).0;
     let looked =
         "To see the rest look into call r1.investigate.endpoint.t1.0 with search_result, slice_result, count_result";
-    assert!(head(&own).contains(&format!("{looked}, or call search again for less")), "{}", head(&own));
+    assert!(head(&own).contains(&format!("{looked}, or call lookup again for less")), "{}", head(&own));
     own.tool = "github__search_code".into();
     assert!(head(&own).ends_with(looked), "{}", head(&own));
     own.tool = "slice_result".into();

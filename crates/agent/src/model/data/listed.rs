@@ -1,0 +1,218 @@
+//! Writes the answers of the evidence tools in few bytes: what is equal in all items of a list stands once, and the text of
+//! a record stands as it is, without the escapes of JSON. Every pointer is right in the recorded result.
+
+use serde_json::{Map, Value, json};
+
+use super::cut::{FEW, TEXTS};
+use super::{escape_json, head, visible};
+
+/// The tools whose answers are lists of items that belong together.
+const TOOLS: [&str; 4] = ["search", "around", "count_by", "sql"];
+const LISTS: [&str; 3] = ["records", "groups", "rows"];
+/// Stands before each line of a record's text, so that no text looks like another item.
+const MARGIN: &str = "| ";
+
+/// A result as lines, and what was left out.
+pub(super) struct Listed {
+    pub(super) text: String,
+    pub(super) notes: Vec<String>,
+}
+
+/// The result of `tool` in at most `limit` bytes, if it is a list of items.
+pub(super) fn listed(tool: &str, arguments: &str, result: &Value, limit: usize) -> Option<Listed> {
+    let key = LISTS.into_iter().find(|key| TOOLS.contains(&tool) && result.get(key).is_some_and(Value::is_array))?;
+    let mut rest = result.as_object()?.clone();
+    let items = rest.remove(key)?.as_array().cloned().unwrap_or_default();
+    let items: Option<Vec<Map<String, Value>>> = items.into_iter().map(|item| item.as_object().cloned()).collect();
+    let list = List::of(key, arguments, rest, items?);
+    let mut last = None;
+    for (step, texts) in TEXTS.into_iter().enumerate() {
+        let enough = if step + 1 == TEXTS.len() { 0 } else { FEW.min(list.items.len()) };
+        last = list.most(texts, enough, limit);
+        if last.is_some() {
+            break;
+        }
+    }
+    last
+}
+
+/// Without nulls, false flags and empty lists, which say nothing.
+pub(super) fn pruned(value: &Value) -> Value {
+    let says = |value: &Value| {
+        !matches!(value, Value::Null | Value::Bool(false)) && *value != json!([]) && *value != json!({})
+    };
+    match value {
+        Value::Object(map) => {
+            let kept = map.iter().map(|(key, value)| (key.clone(), pruned(value)));
+            Value::Object(kept.filter(|(key, value)| says(value) || key == "total_is_exact").collect())
+        }
+        Value::Array(items) => Value::Array(items.iter().map(pruned).collect()),
+        other => other.clone(),
+    }
+}
+
+struct List {
+    key: &'static str,
+    head: Value,
+    items: Vec<(Value, Option<String>)>,
+}
+
+impl List {
+    fn of(
+        key: &'static str,
+        arguments: &str,
+        mut rest: Map<String, Value>,
+        mut items: Vec<Map<String, Value>>,
+    ) -> Self {
+        let asked: Value = serde_json::from_str(arguments).unwrap_or_default();
+        let of_fields = asked.get("fields").is_some_and(Value::is_array);
+        let with_fields = of_fields || asked.get("include_fields") == Some(&Value::Bool(true));
+        let mut texts = Vec::new();
+        for item in &mut items {
+            let text = item.remove("raw").and_then(|raw| raw.as_str().map(str::to_owned));
+            let twice = with_fields && text.as_deref().is_some_and(|text| of_fields || is_object(text));
+            texts.push(text.filter(|_| !twice));
+        }
+        let mut each = Map::new();
+        hoist(&mut items, &mut each);
+        if !each.is_empty() {
+            rest.insert("each".to_owned(), Value::Object(each));
+        }
+        rest.remove("returned");
+        let items = items.into_iter().map(|item| pruned(&Value::Object(item))).zip(texts).collect();
+        Self { key, head: pruned(&Value::Object(rest)), items }
+    }
+
+    /// The most items that fit with texts of at most `texts` bytes; none if fewer than `enough` fit.
+    fn most(&self, texts: usize, enough: usize, limit: usize) -> Option<Listed> {
+        let mut best = Some(self.written(texts, enough)).filter(|listed| listed.text.len() <= limit)?;
+        let (mut low, mut high) = (enough, self.items.len());
+        while low < high {
+            let middle = low + (high - low).div_ceil(2);
+            let listed = self.written(texts, middle);
+            if listed.text.len() <= limit {
+                (low, best) = (middle, listed);
+            } else {
+                high = middle - 1;
+            }
+        }
+        Some(best)
+    }
+
+    /// The first items and the last one, `count` in all.
+    fn written(&self, texts: usize, count: usize) -> Listed {
+        let (all, mut cut) = (self.items.len(), 0);
+        let shown = |n: &usize| *n + 1 < count || (count > 0 && *n + 1 == all) || count >= all;
+        let mut text = escape_json(&self.head.to_string(), false);
+        for (n, (item, raw)) in self.items.iter().enumerate().filter(|(n, _)| shown(n)) {
+            text.push_str(&format!("\n/{}/{n} {}", self.key, escape_json(&item.to_string(), false)));
+            let Some(raw) = raw else { continue };
+            let (part, more) = if raw.len() > texts { (head(raw, texts), "…") } else { (raw.as_str(), "") };
+            cut += usize::from(!more.is_empty());
+            for line in visible(&format!("{part}{more}")).split('\n') {
+                text.push('\n');
+                text.push_str(MARGIN);
+                text.push_str(line);
+            }
+        }
+        let mut notes = Vec::new();
+        if count < all {
+            let (first, last) = (count.saturating_sub(1), if count == 0 { all } else { all - 1 });
+            notes.push(format!("/{0}/{first} to /{0}/{1} are left out", self.key, last.saturating_sub(1)));
+        }
+        if cut > 0 {
+            notes.push(format!("{cut} texts are cut to {texts} bytes and end in …"));
+        }
+        Listed { text, notes }
+    }
+}
+
+fn is_object(text: &str) -> bool {
+    text.trim_start().starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+}
+
+/// Moves what is equal in all items to `each`, also within their `example`.
+fn hoist(items: &mut [Map<String, Value>], each: &mut Map<String, Value>) {
+    let [first, others @ ..] = &*items else { return };
+    if others.is_empty() {
+        return;
+    }
+    let equal = |(key, value): &(&String, &Value)| {
+        *key != "value" && *key != "count" && others.iter().all(|item| item.get(*key) == Some(value))
+    };
+    let same: Vec<(String, Value)> =
+        first.iter().filter(equal).map(|(key, value)| (key.clone(), value.clone())).collect();
+    for (key, value) in same {
+        items.iter_mut().for_each(|item| drop(item.remove(&key)));
+        each.insert(key, value);
+    }
+    let mut inner: Vec<Map<String, Value>> =
+        items.iter().filter_map(|item| item.get("example")?.as_object().cloned()).collect();
+    if inner.len() == items.len() && !inner.is_empty() {
+        let mut common = Map::new();
+        hoist(&mut inner, &mut common);
+        for (item, inner) in items.iter_mut().zip(inner) {
+            item.insert("example".to_owned(), Value::Object(inner));
+        }
+        if !common.is_empty() {
+            each.insert("example".to_owned(), Value::Object(common));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(line: u64, raw: &str) -> Value {
+        json!({"source": "a", "file": "a.log", "line": line, "time": format!("2026-01-01T00:00:0{line}Z"),
+            "time_basis": "record", "time_field": null, "raw": raw, "fields": {"user": "mara"}})
+    }
+
+    #[test]
+    fn constant_stands_once_and_text_stands_as_it_is() {
+        let result = json!({"total": 2, "total_is_exact": true, "returned": 2, "window": {"from": null, "to": null},
+            "searched": ["a"], "records": [record(1, r#"{"a":"C:\\x"}"#), record(2, "two\n/records/9 {}")]});
+        let shown = |arguments: &str, limit| listed("search", arguments, &result, limit).unwrap();
+        assert_eq!(
+            shown("{}", 1000).text,
+            r#"{"total":2,"total_is_exact":true,"each":{"source":"a","file":"a.log","time_basis":"record","fields":{"user":"mara"}},"searched":["a"]}
+/records/0 {"line":1,"time":"2026-01-01T00:00:01Z"}
+| {"a":"C:\\x"}
+/records/1 {"line":2,"time":"2026-01-01T00:00:02Z"}
+| two
+| /records/9 {}"#
+        );
+        let fields = shown(r#"{"include_fields":true}"#, 1000).text;
+        assert!(!fields.contains("C:") && fields.contains("| two"), "no field twice: {fields}");
+        assert!(!shown(r#"{"fields":["user"]}"#, 1000).text.contains("| "));
+        assert!(listed("github__search", "{}", &result, 1000).is_none());
+    }
+
+    #[test]
+    fn long_list_keeps_its_first_items_and_its_last() {
+        let records: Vec<Value> = (0..50).map(|n| record(n, &"x".repeat(200))).collect();
+        let result = json!({"total": 50, "records": records});
+        let cut = listed("search", "{}", &result, 4000).unwrap();
+        assert!(cut.text.len() <= 4000 && cut.text.contains("/records/0 ") && cut.text.contains("/records/49 "));
+        let shown = cut.text.matches("\n/records/").count();
+        assert_eq!(cut.notes, [format!("/records/{} to /records/48 are left out", shown - 1)]);
+        assert_eq!(listed("search", "{}", &result, 400).unwrap().notes.len(), 2, "texts are cut as well");
+    }
+
+    #[test]
+    fn groups_are_lines_whose_example_names_its_file_once() {
+        let group = |value: &str, line: u64| {
+            json!({"value": value, "count": 3, "first_time": null, "last_time": null,
+                "example": {"source": "a", "file": "a.log", "line": line}})
+        };
+        let result =
+            json!({"total": 6, "total_is_exact": true, "missing": 0, "groups": [group("x", 1), group("y", 2)]});
+        assert_eq!(
+            listed("count_by", "{}", &result, 1000).unwrap().text,
+            r#"{"total":6,"total_is_exact":true,"missing":0,"each":{"example":{"source":"a","file":"a.log"}}}
+/groups/0 {"value":"x","count":3,"example":{"line":1}}
+/groups/1 {"value":"y","count":3,"example":{"line":2}}"#
+        );
+    }
+}
