@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{COUNT_BY, CitedTime, Exhibit, OF_RECORD, SQL};
+use super::{COUNT_BY, CitedTime, Exhibit, OF_RECORD, RULE_HITS, SQL};
 use crate::chosen;
 use crate::claim::Corpus;
 use casebook_protocol::{CitationCheck, Locator, RecordRef, TimeBasis};
@@ -79,6 +79,10 @@ fn of_pointer(
         check.chosen = chosen::field(record, quote);
         cite_record(exhibit, record, times, check);
         return Ok(());
+    }
+    if exhibit.call.tool == RULE_HITS && own.is_none() {
+        // The title of a rule is a judgement, not evidence.
+        return Err("only the records of rule_hits are evidence: cite one as /records/N".to_owned());
     }
     local.add_value(value);
     match (own, records_in(value).as_slice()) {
