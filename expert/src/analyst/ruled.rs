@@ -211,3 +211,65 @@ fn technique(tag: &str) -> Option<String> {
     let digits = id.strip_prefix('T')?;
     (digits.len() >= 4 && digits.bytes().all(|b| b.is_ascii_digit() || b == b'.')).then_some(id)
 }
+
+#[cfg(test)]
+mod tests {
+    use casebook_trust::Exhibits;
+
+    use super::*;
+
+    fn record(line: u64, raw: &str) -> Value {
+        json!({"source": "auth", "file": "auth.log", "line": line, "time": "2026-03-01T10:00:00Z", "time_basis": "record",
+            "precision": "second", "time_field": "timestamp", "raw": raw,
+            "fields": {"src_ip": "192.0.2.9", "user": "root", "message": raw}})
+    }
+
+    fn answer(title: &str, bearing: &str) -> Done {
+        let rule = json!({"rule": "x", "title": title, "level": "high", "bearing": bearing, "strength": "strong",
+            "tags": ["attack.credential-access", "attack.t1110.001"], "correlation": "temporal_ordered",
+            "look_next": "What did the session do?"});
+        let parts = json!([{"rule": "a", "title": "SSH password refused", "count": 147, "first": 0, "last": 1},
+            {"rule": "b", "title": "SSH login accepted", "count": 1, "first": 2, "last": 2}]);
+        let hit = json!({"rule": "x", "title": title, "count": 1, "by": {"SourceIp": "192.0.2.9"}, "first": 0, "record": 2,
+            "parts": parts});
+        let refused = "sshd[1]: Failed password for root from 192.0.2.9 port 4 ssh2";
+        let accepted = "sshd[1]: Accepted password for root from 192.0.2.9 port 4 ssh2";
+        let records = [record(1, refused), record(147, refused), record(148, accepted)];
+        let result = json!({"total": 1, "returned": 1, "rules": [rule], "hits": [hit], "records": records});
+        Rec::answered("r1.investigate.identity.t3.0", TOOL, "{}", &result.to_string())
+    }
+
+    fn finding(title: &str, bearing: &str) -> Option<FindingDraft> {
+        let done = answer(title, bearing);
+        let json: Value = serde_json::from_str(&done.result).unwrap();
+        let finding = Hit::read(&done, &json, 0).unwrap().finding()?;
+        let mut exhibits = Exhibits::default();
+        exhibits.add(done.call.clone(), false, done.result.as_bytes());
+        let checked = exhibits.check(&finding);
+        assert!(checked.valid(), "{checked:?}");
+        Some(finding)
+    }
+
+    #[test]
+    fn guesses_and_the_login_are_one_finding_with_citations_that_hold() {
+        let found = finding("A password accepted after many were refused", "incriminating").unwrap();
+        let claim = "A password accepted after many were refused for `192.0.2.9`: 147 records (SSH password refused), then one \
+            record (SSH login accepted).";
+        assert_eq!(found.claim, claim);
+        assert_eq!((found.bearing, found.weight), (Bearing::Incriminating, Weight::Strong));
+        assert_eq!(found.technique.as_deref(), Some("T1110.001"));
+        assert_eq!(found.citations.len(), 4);
+    }
+
+    #[test]
+    fn a_title_that_states_what_no_record_has_is_left_out() {
+        let found = finding("Seen with `evil.example` from 203.0.113.7 at 11:00:00", "incriminating").unwrap();
+        assert_eq!(found.claim, "A Sigma rule matches these records.");
+    }
+
+    #[test]
+    fn a_rule_that_calls_it_harmless_explains_nothing() {
+        assert!(finding("This is fine", "exonerating").is_none());
+        assert!(finding("This is fine", "neutral").is_none());
+    }
+}

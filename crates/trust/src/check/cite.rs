@@ -16,6 +16,11 @@ pub(super) fn literal(
     check: &mut CitationCheck,
 ) -> Result<String, String> {
     let mut local = Corpus::default();
+    let record = matches!(at, Locator::Pointer(pointer) if exhibit.record(pointer).is_some());
+    if exhibit.call.tool == RULE_HITS && !record {
+        // The title of a rule is a judgement, not evidence.
+        return Err("only the records of rule_hits are evidence: cite one as /records/N".to_owned());
+    }
     match at {
         Locator::Line(line) => {
             let index = usize::try_from(line.saturating_sub(1)).unwrap_or(usize::MAX);
@@ -79,10 +84,6 @@ fn of_pointer(
         check.chosen = chosen::field(record, quote);
         cite_record(exhibit, record, times, check);
         return Ok(());
-    }
-    if exhibit.call.tool == RULE_HITS && own.is_none() {
-        // The title of a rule is a judgement, not evidence.
-        return Err("only the records of rule_hits are evidence: cite one as /records/N".to_owned());
     }
     local.add_value(value);
     match (own, records_in(value).as_slice()) {
