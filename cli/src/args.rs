@@ -13,6 +13,7 @@ mod check;
 mod mcp;
 mod measure;
 mod record;
+mod rules;
 mod serve;
 mod team;
 mod tools;
@@ -21,6 +22,7 @@ pub use check::{Check, Format};
 pub use mcp::{Evidence, Mcp};
 pub use measure::{Backtest, Doctor};
 pub use record::{Export, Key, List, Show, Verify};
+pub use rules::{CheckRules, ExplainRules, ListRules, RuleFolders, Rules, RulesCommand, TestRules};
 pub use serve::Serve;
 pub use team::{Cluster, SendAlert, Watch};
 pub use tools::ShowTools;
@@ -138,6 +140,8 @@ pub enum Command {
     Doctor(Doctor),
     /// Check configuration files: Experts, MCP servers, what is allowed of them, models, profiles
     Check(Check),
+    /// List, check, test and explain Sigma rules
+    Rules(Rules),
     /// Serve the tools over a folder of log files to any MCP client
     Evidence(Evidence),
     /// Serve the pages and the HTTP API on this machine: watch, replay and launch investigations
@@ -209,15 +213,18 @@ pub struct EvidenceArgs {
     /// The team folder: Experts, MCP servers and what they may do (docs/experts.md) [env: CASEBOOK_TEAM]
     #[arg(long, value_name = "DIR")]
     pub team: Option<PathBuf>,
+    /// A folder with Sigma rules of your own (docs/rules.md); may be repeated
+    #[arg(long, value_name = "DIR")]
+    pub rules: Vec<PathBuf>,
 }
 
 impl EvidenceArgs {
     /// What they lead to, read.
     ///
     /// # Errors
-    /// The team folder's files do not hold.
+    /// The team folder's files or the rules do not hold.
     pub fn sources(&self) -> Result<Sources, Failure> {
-        Ok(Sources { evidence: self.evidence.clone(), team: embedded::team(self.team.as_deref())? })
+        embedded::given(self.evidence.clone(), self.team.as_deref(), &self.rules)
     }
 }
 

@@ -2,14 +2,14 @@
 //! for each domain of the evidence.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use casebook_agent::mcp::toolbox::Toolbox;
-use casebook_evidence::{Catalog, Declared, Hint};
+use casebook_evidence::{Catalog, Hint};
 use casebook_expert::analyst;
-use casebook_expert::team::{self, Team, TeamError};
+use casebook_expert::team::{self, Team};
 use casebook_hub::archive::{self, Past};
 use casebook_hub::intake::{Refused, Settings, Source};
 use casebook_hub::{HubError, HubHandle, Intake, State};
@@ -27,7 +27,11 @@ use crate::reasoners::Reasoners;
 use crate::roster::{self, TeamMember};
 use crate::stop::Stop;
 
+mod given;
 pub mod service;
+
+pub(crate) use given::team_failure;
+pub use given::{Sources, TEAM_ENV, given, team, team_folder};
 
 /// How often the Hub checks for missed notifications.
 const SWEEP: Duration = Duration::from_secs(5);
@@ -48,27 +52,6 @@ pub struct Options {
     pub reasoners: Reasoners,
 }
 
-#[derive(Debug, Clone, Default)]
-pub struct Sources {
-    pub evidence: Option<PathBuf>,
-    pub team: Option<Arc<team::TeamFolder>>,
-}
-
-impl Sources {
-    /// What the team folder states about the evidence.
-    pub fn declared(&self) -> Declared {
-        self.team.as_ref().map(|team| team.declared.clone()).unwrap_or_default()
-    }
-}
-
-impl From<PathBuf> for Sources {
-    fn from(evidence: PathBuf) -> Self {
-        Self { evidence: Some(evidence), team: None }
-    }
-}
-
-/// Names the team folder if no option does.
-pub const TEAM_ENV: &str = "CASEBOOK_TEAM";
 /// Prefix of the recorded evidence name if an MCP server has the evidence.
 const SERVED: &str = "mcp:";
 
@@ -224,26 +207,6 @@ pub(crate) fn nothing() -> Failure {
         "no evidence given",
         "name a folder of logs with --evidence DIR, a team folder with --team DIR, or both",
     )
-}
-
-/// Reads the given team folder, or the one in the environment. Fails with all faults of its files.
-pub fn team(given: Option<&Path>) -> Result<Option<Arc<team::TeamFolder>>, Failure> {
-    let named = || std::env::var_os(TEAM_ENV).filter(|name| !name.is_empty()).map(PathBuf::from);
-    let folder = given.map(Path::to_path_buf).or_else(named);
-    folder.map(|folder| team::TeamFolder::read(&folder).map(Arc::new).map_err(|e| team_failure(&e))).transpose()
-}
-
-pub(crate) fn team_failure(error: &TeamError) -> Failure {
-    match error {
-        TeamError::Faults(_) => Failure::usage(error, "`casebook check DIR` shows all faults of a team folder"),
-        TeamError::NoFolder(_) => Failure::usage(error, "name the folder with --team DIR"),
-        TeamError::Name { .. } => Failure::usage(error, "each server must be its own source of evidence"),
-        TeamError::Twice { .. } => Failure::usage(error, "only one body of evidence can be investigated at a time"),
-        TeamError::Unread { .. } => Failure::failed(error, "`casebook tools` shows the state of each server"),
-        TeamError::Nobody(_) => {
-            Failure::usage(error, "`casebook tools` shows the tools of each Expert and which servers are available")
-        }
-    }
 }
 
 fn same_evidence(id: &InvestigationId, state: &State, roster: &[Member]) -> Result<(), Failure> {

@@ -107,9 +107,10 @@ fn failure(error: &LoadError) -> Failure {
         LoadError::Changed(_) => {
             Failure::failed(error, "copy the evidence to a folder that nothing writes to, and investigate that")
         }
-        LoadError::Inside { .. } => {
-            Failure::usage(error, "an attacker could have written a team folder inside the evidence; keep it elsewhere")
-        }
+        LoadError::Inside { .. } => Failure::usage(
+            error,
+            "an attacker could have written what is inside the evidence; keep team folders and rules elsewhere",
+        ),
         LoadError::Stopped => Failure::defect(error),
     }
 }

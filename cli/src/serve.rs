@@ -244,7 +244,7 @@ impl Work {
         if !plain || !folder.is_dir() {
             return Err(format!("no evidence is named {body:?}; choose one from the list"));
         }
-        Ok(Sources { evidence: Some(folder), team: self.setup.sources.team.clone() })
+        Ok(Sources { evidence: Some(folder), ..self.setup.sources.clone() })
     }
 
     /// The team for a body of evidence, which is started if it is not.

@@ -19,6 +19,7 @@ use crate::definition::Definition;
 use crate::profile::Profile;
 use crate::reasoner;
 use crate::roster::{TeamMember, members};
+use crate::rules;
 use crate::settings::Options;
 use crate::team::{Team, TeamError, TeamFolder, gather};
 use casebook_evidence::{Catalog, LoadError};
@@ -156,7 +157,7 @@ async fn loaded(
     index: &Path,
     team_folder: Option<&TeamFolder>,
 ) -> Result<Arc<Catalog>, Failure> {
-    let declared = team_folder.map(|team_folder| team_folder.declared.clone()).unwrap_or_default();
+    let declared = team_folder.map(|team_folder| team_folder.declared.clone()).unwrap_or_else(rules::declared);
     let (finish, finished) = oneshot::channel();
     let (evidence, index) = (evidence.to_path_buf(), index.to_path_buf());
     // A separate thread, since the runtime would wait for its blocking work at the end.

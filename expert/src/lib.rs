@@ -4,6 +4,7 @@
 //! - [`actor`]: the Expert as an actor
 //! - [`profile`] and [`assignments`]: the work of a separate process
 //! - [`scope`]: limits an Expert to the sources that it announced
+//! - [`rules`]: the Sigma rules of a run
 //! - [`evidence_server`]: the same tools over MCP
 
 pub mod actor;
@@ -16,6 +17,7 @@ pub mod offloaded;
 pub mod profile;
 pub mod reasoner;
 pub mod roster;
+pub mod rules;
 pub mod scope;
 pub mod settings;
 pub mod sources;

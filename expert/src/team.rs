@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use crate::definition::{Definition, Grant, preset, read_folder};
 use crate::evidence_server::ONLY;
 use crate::roster::{Seen, TeamMember, description, members, over_files};
-use crate::sources;
+use crate::{rules, sources};
 use casebook_evidence::{Catalog, Declared, EvidenceTools, about_logs};
 
 mod tools;
@@ -36,7 +36,7 @@ pub struct TeamFolder {
     pub experts: Option<Vec<Definition>>,
     pub servers: Servers,
     pub policy: Policy,
-    /// What wrote the evidence, by sources.toml.
+    /// What wrote the evidence, by sources.toml, and the rules of Casebook and of the folder `rules`.
     pub declared: Declared,
 }
 
@@ -78,7 +78,9 @@ impl TeamFolder {
         let servers = file(folder, "mcp.json", |file, text| Servers::parse(file, text, &variable));
         let servers = servers.map_err(&mut take).unwrap_or_default();
         let policy = file(folder, "tools.yaml", Policy::parse).map_err(&mut take).unwrap_or_default();
-        let declared = file(folder, sources::FILE, sources::parse).map_err(&mut take).unwrap_or_default();
+        let mut declared = file(folder, sources::FILE, sources::parse).map_err(&mut take).unwrap_or_default();
+        let rules = rules::files(Some(folder), &[]).and_then(rules::set);
+        declared.rule_set = rules.map_err(&mut take).ok();
         if faults.is_empty() {
             Ok(Self { folder: folder.to_path_buf(), experts, servers, policy, declared })
         } else {

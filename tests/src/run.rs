@@ -56,7 +56,7 @@ fn prepared(alert: &Path, evidence: &Path, data: &Path, budget: Budget, reasoner
     let refused = |e: &dyn std::fmt::Display| Failure::usage(format!("{}: {e}", alert.display()), "correct the alert");
     let bytes = std::fs::read(alert).map_err(|e| refused(&e))?;
     let alert = Alert::parse(&bytes).map_err(|e| refused(&e))?;
-    let sources = Sources { evidence: Some(evidence.to_path_buf()), team: team(evidence)? };
+    let sources = Sources { evidence: Some(evidence.to_path_buf()), team: team(evidence)?, rule_set: None };
     Ok(Options { alert, sources, data: data.to_path_buf(), budget, reasoners })
 }
 

@@ -10,7 +10,7 @@ Examples:
   casebook check mcp.json tools.yaml experts/cloud.yaml
   casebook check --schema expert > expert.schema.json
 
-A team folder holds experts/*.yaml, mcp.json, tools.yaml, pins.json and sources.toml (docs/experts.md).
+A team folder holds experts/*.yaml, mcp.json, tools.yaml, pins.json, sources.toml and rules/ (docs/experts.md).
 References between its files are checked as well. No server is started or contacted. Exit code 0: no faults,
 but maybe notices; 2: faults found.")]
 pub struct Check {

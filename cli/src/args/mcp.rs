@@ -27,6 +27,9 @@ pub struct Evidence {
     /// The team folder whose sources.toml states what wrote the logs [env: CASEBOOK_TEAM]
     #[arg(long, value_name = "DIR")]
     pub team: Option<PathBuf>,
+    /// A folder with Sigma rules of your own (docs/rules.md); may be repeated
+    #[arg(long, value_name = "DIR")]
+    pub rules: Vec<PathBuf>,
     /// Serve over HTTP at this loopback address instead; port 0 chooses a free port
     #[arg(long, value_name = "ADDR")]
     pub http: Option<SocketAddr>,
@@ -50,6 +53,9 @@ pub struct Mcp {
     /// The team folder: Experts, MCP servers and their permissions (docs/experts.md) [env: CASEBOOK_TEAM]
     #[arg(long, value_name = "DIR", conflicts_with = "nats")]
     pub team: Option<PathBuf>,
+    /// A folder with Sigma rules of your own (docs/rules.md); may be repeated
+    #[arg(long, value_name = "DIR", conflicts_with = "nats")]
+    pub rules: Vec<PathBuf>,
     /// The models file [env: CASEBOOK_MODELS]; without it, the built-in analyst plays every role
     #[arg(long, value_name = "FILE", conflicts_with = "nats")]
     pub models: Option<PathBuf>,

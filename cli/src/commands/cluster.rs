@@ -32,6 +32,10 @@ pub(super) async fn run(common: &Common, args: &Cluster, screen: &mut Screen) ->
     let data = common.data.as_path();
     let alert = args.alert.as_deref().map(super::investigate::read_alert).transpose()?;
     let sources = args.sources.sources()?;
+    if sources.rule_set.is_some() {
+        let what = "a cluster takes rules from its team folder, since each process reads them";
+        return Err(Failure::usage(what, "put them into the folder rules/ of the team folder, and omit --rules"));
+    }
     let models = models::file(args.models.as_deref());
     // Check everything before starting a process.
     match &models {
@@ -143,7 +147,7 @@ async fn domains(
     let evidence = args.sources.evidence.as_deref().map(whole_path).transpose()?;
     let catalog = match &evidence {
         Some(evidence) => {
-            let declared = team.map(|team| team.declared.clone()).unwrap_or_default();
+            let declared = team.map_or_else(casebook_expert::rules::declared, |team| team.declared.clone());
             let catalog = loaded(evidence, data, hint, &declared, stop).await?;
             super::investigate::loaded(&catalog, screen);
             Some(catalog)

@@ -19,14 +19,19 @@ pub(super) async fn run(data: &Path, args: &Demo, screen: &mut Screen) -> Result
     screen.line(paint(DIM, format_args!("the alert and the logs of the demo are in {}", case.display())));
     if args.serve {
         let alert = case.join("alert.json");
-        let sources = EvidenceArgs { evidence: Some(case.join("evidence")), team: Some(case.join("team")) };
+        let sources =
+            EvidenceArgs { evidence: Some(case.join("evidence")), team: Some(case.join("team")), rules: Vec::new() };
         let wanted =
             Serve { sources, place: args.place.clone(), models: args.models.clone(), budget: args.budget.clone() };
         return super::serve::with_alert(data, &wanted, Some(&alert), screen).await;
     }
     let investigate = Investigate {
         alert: case.join("alert.json"),
-        sources: EvidenceArgs { evidence: Some(case.join("evidence")), team: Some(case.join("team")) },
+        sources: EvidenceArgs {
+            evidence: Some(case.join("evidence")),
+            team: Some(case.join("team")),
+            rules: Vec::new(),
+        },
         out: Some(args.out.clone()),
         verbose: args.verbose,
         models: args.models.clone(),

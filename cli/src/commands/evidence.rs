@@ -14,7 +14,7 @@ use crate::stop;
 pub(super) async fn run(data: &Path, args: &Evidence) -> Result<Exit, Failure> {
     mcp::checked(args.http)?;
     let mut stop = stop::listen()?;
-    let declared = embedded::team(args.team.as_deref())?.map(|team| team.declared.clone()).unwrap_or_default();
+    let declared = embedded::given(None, args.team.as_deref(), &args.rules)?.declared();
     let catalog = load(&args.evidence, data, None, &declared, &mut stop, &mut |_| {}).await?;
     let server = EvidenceServer::new(&catalog, &args.domains)
         .map_err(|e| Failure::usage(e, "omit --domain, or choose one of these"))?;

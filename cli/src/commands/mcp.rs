@@ -3,7 +3,8 @@ use std::sync::Arc;
 
 use casebook_hub::{OpenError, SqliteStore};
 
-use crate::args::{EvidenceArgs, Mcp, Models};
+use crate::args::{Mcp, Models};
+use crate::embedded;
 use crate::embedded::nothing;
 use crate::embedded::service::{self, Service};
 use crate::failure::{Exit, Failure};
@@ -34,7 +35,7 @@ pub(super) async fn run(data: &Path, args: &Mcp) -> Result<Exit, Failure> {
 }
 
 async fn embedded(data: &Path, args: &Mcp, stop: &mut Stop) -> Result<(Home, Backend), Failure> {
-    let sources = EvidenceArgs { evidence: args.evidence.clone(), team: args.team.clone() }.sources()?;
+    let sources = embedded::given(args.evidence.clone(), args.team.as_deref(), &args.rules)?;
     if sources.evidence.is_none() && sources.team.is_none() {
         let mut failure = nothing();
         failure.advice.push_str("; or connect to a running team with --nats URL");

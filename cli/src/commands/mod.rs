@@ -10,6 +10,7 @@ pub mod investigate;
 pub mod key;
 pub mod list;
 pub mod mcp;
+pub mod rules;
 pub mod serve;
 pub mod show;
 pub mod sources;
@@ -44,6 +45,7 @@ pub async fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Backtest(args) => backtest::run(data, args, &mut screen).await,
         Command::Doctor(args) => doctor::run(args, &mut screen).await,
         Command::Check(args) => check::run(data, args, &mut screen).await,
+        Command::Rules(args) => rules::run(data, args, &mut screen).await,
         Command::Evidence(args) => evidence::run(data, args).await,
         Command::Serve(args) => serve::run(data, args, &mut screen).await,
         Command::Mcp(args) => mcp::run(data, args).await,

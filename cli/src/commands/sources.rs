@@ -26,7 +26,7 @@ pub(super) async fn run(data: &Path, args: &ListSources, screen: &mut Screen) ->
         screen.line("check each entry, set confirmed = true, and keep the file in the team folder");
         return Ok(Exit::Done);
     }
-    let declared = embedded::team(args.team.as_deref())?.map(|team| team.declared.clone()).unwrap_or_default();
+    let declared = embedded::given(None, args.team.as_deref(), &[])?.declared();
     let catalog = loaded(&args.evidence, data, None, &declared, &mut stop).await?;
     for source in catalog.sources() {
         describe(source, screen);

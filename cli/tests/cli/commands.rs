@@ -186,6 +186,6 @@ fn sources_are_drafted_outside_the_evidence_and_replace_nothing() {
     place.check(
         &["sources", "--evidence", "logs", "--team", "logs"],
         2,
-        &["is inside the evidence folder", "keep it elsewhere"],
+        &["is inside the evidence folder", "keep team folders and rules elsewhere"],
     );
 }

@@ -29,7 +29,8 @@ fn run(place: &Path, arguments: &str) -> String {
     let ours = text.starts_with("casebook: ");
     assert!(!ours || text.lines().count() <= 2, "more than what was wrong and what to do: {text}");
     // The faults that `check` finds are its output.
-    let shown = if arguments.starts_with(" check") { shown } else { String::new() };
+    let shown =
+        if arguments.starts_with(" check") || arguments.starts_with(" rules check") { shown } else { String::new() };
     let text = (shown + &text).replace(place.to_str().unwrap(), "PLACE").replace("\n\n", "\n");
     assert!(!text.contains('\u{1b}'), "{text:?}");
     format!("{text}exit code {code}\n")

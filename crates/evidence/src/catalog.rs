@@ -178,12 +178,13 @@ impl Catalog {
     ///
     /// Errors: The configuration is inside the evidence.
     pub fn declare(&mut self, declared: &Declared) -> Result<(), LoadError> {
-        if let Some(file) = &declared.file {
-            let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-            let (file, folder) = (whole(file), whole(&self.root));
-            if file.starts_with(&folder) {
-                return Err(LoadError::Inside { file, folder });
-            }
+        let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        let folder = whole(&self.root);
+        let rules = declared.rule_set.iter().flat_map(|set| set.files_of_users());
+        if let Some(file) =
+            declared.file.as_deref().into_iter().chain(rules).map(whole).find(|f| f.starts_with(&folder))
+        {
+            return Err(LoadError::Inside { file, folder });
         }
         self.sources.iter_mut().for_each(|source| declared.apply(source));
         self.counted = counted(self.sources.iter().map(origin));

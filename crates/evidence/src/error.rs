@@ -20,7 +20,7 @@ pub enum LoadError {
     #[error("{0} changed while it was being loaded: load it again when nothing writes to it")]
     Changed(String),
     /// An attacker could have written the configuration.
-    #[error("{} is inside the evidence folder {}; move the team folder out of the evidence", file.display(), folder.display())]
+    #[error("{} is inside the evidence folder {}; move it out of the evidence", file.display(), folder.display())]
     Inside { file: PathBuf, folder: PathBuf },
     #[error("loading stopped without a reason: this is a bug in Casebook")]
     Stopped,

@@ -16,7 +16,7 @@ mod view;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use casebook_protocol::hash::sha256_hex;
@@ -211,6 +211,10 @@ impl RuleSet {
     /// SHA-256 over the rules and how they are evaluated.
     pub fn hash(&self) -> &str {
         &self.hash
+    }
+
+    pub(crate) fn files_of_users(&self) -> impl Iterator<Item = &Path> {
+        self.rules.iter().filter(|rule| rule.origin == Origin::User).map(|rule| rule.file.as_path())
     }
 
     pub(crate) fn rule(&self, number: usize) -> Option<&Rule> {

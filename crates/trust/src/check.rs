@@ -24,6 +24,8 @@ use query::{asked_for, covers, edge, queried};
 
 const SQL: &str = "sql";
 const COUNT_BY: &str = "count_by";
+/// Its hits are judgements of rules over the records that it lists.
+const RULE_HITS: &str = "rule_hits";
 /// The mark that the tool `sql` sets in a row whose cells are all of the record at its file and line.
 const OF_RECORD: &str = "of_record";
 

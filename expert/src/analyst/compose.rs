@@ -14,6 +14,7 @@ mod harmless;
 mod marks;
 mod rank;
 
+pub(super) use cite::cite;
 use draft::drafts;
 use marks::{mark_fetches, mark_networks, mark_shells, mark_sign_ins, mark_taken_roles};
 use rank::{hands_on, rank, wraps};

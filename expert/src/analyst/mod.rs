@@ -21,6 +21,7 @@ mod logon;
 mod plan;
 pub(crate) mod raise;
 mod rec;
+mod ruled;
 mod seed;
 mod series;
 
@@ -87,7 +88,7 @@ fn step(view: &ExpertView, case: &Case, done: &[Done], (turn, last): (u32, bool)
         let first = case.round == 1;
         let mut requests = match turn {
             2 => search.begin(&case.follow),
-            3 => search.scan(case.anchor),
+            3 => search.scan(case.anchor).into_iter().chain(first.then(|| ruled::ask(case.anchor))).collect(),
             4 | 5 => {
                 let mut requests =
                     if first && turn == 4 { search.origin(&case.alerted(), case.anchor) } else { Vec::new() };
@@ -117,6 +118,9 @@ fn step(view: &ExpertView, case: &Case, done: &[Done], (turn, last): (u32, bool)
     }
     let mut findings = compose::findings(case, done);
     findings.retain(|f| f.kind != FindingKind::Instruction);
+    if case.round == 1 {
+        findings.extend(ruled::findings(case, done));
+    }
     findings.splice(0..0, raise::texts(&case.recs));
     answer(Answer::Investigate(findings))
 }

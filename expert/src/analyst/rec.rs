@@ -9,6 +9,7 @@ use casebook_trust::claim::has_word;
 use serde_json::Value;
 
 use super::behaviour::{self, Behaviour};
+use super::ruled;
 use casebook_evidence::facet::of_honeypot;
 use casebook_evidence::facet::{Class, Facet, Facets, last};
 
@@ -113,7 +114,8 @@ impl Rec {
 /// records, and a partial read of a result adds nothing to the result itself.
 pub(crate) fn collect(done: &[Done]) -> Vec<Rec> {
     let mut all: BTreeMap<(String, u64), Rec> = BTreeMap::new();
-    let ours = |call: &ToolCall| server_of(&call.tool).is_none() && !RESULT_TOOLS.contains(&call.tool.as_str());
+    let other = |tool: &str| server_of(tool).is_some() || RESULT_TOOLS.contains(&tool) || tool == ruled::TOOL;
+    let ours = |call: &ToolCall| !other(&call.tool);
     for done in done.iter().filter(|d| d.call.status == CallStatus::Answered && ours(&d.call)) {
         let Ok(json) = serde_json::from_str::<Value>(&done.result) else { continue };
         let single = json.get("file").is_some() && json.get("line").is_some();
@@ -145,7 +147,7 @@ fn text_of(value: &Value) -> String {
     one.as_str().map_or_else(|| one.to_string(), str::to_owned)
 }
 
-fn read(call: &CallId, pointer: String, item: &Value) -> Option<Rec> {
+pub(super) fn read(call: &CallId, pointer: String, item: &Value) -> Option<Rec> {
     let text = |key: &str| item.get(key).and_then(Value::as_str);
     let raw = text("raw").unwrap_or_default().to_owned();
     let fields: BTreeMap<String, String> = item

@@ -38,7 +38,7 @@ fn demo_without_its_sources_file_is_not_dismissed() {
             std::fs::write(team.join("sources.toml"), text).unwrap();
             Arc::new(TeamFolder::read(&team).unwrap())
         });
-        let sources = Sources { evidence: Some(demo.join("evidence")), team };
+        let sources = Sources { evidence: Some(demo.join("evidence")), team, rule_set: None };
         run::investigate_by(sources, alert, &folder.path().join(name)).unwrap()
     };
     let confirmed = std::fs::read_to_string(demo.join("team/sources.toml")).unwrap();

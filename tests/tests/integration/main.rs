@@ -55,6 +55,7 @@ mod requests;
 mod scripted_model;
 mod sensor;
 mod serve;
+mod sigma;
 mod sim;
 mod team;
 mod telemetry;

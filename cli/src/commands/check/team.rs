@@ -7,8 +7,8 @@ use casebook_agent::mcp::servers::{Servers, Way};
 use casebook_agent::model::config::Config;
 use casebook_evidence::EvidenceTools;
 use casebook_expert::definition::{self, Definition, Grant};
-use casebook_expert::sources;
 use casebook_expert::team::EVIDENCE;
+use casebook_expert::{rules, sources};
 use casebook_protocol::one_line;
 use casebook_runtime::config::Form;
 use casebook_runtime::near::nearest;
@@ -24,7 +24,8 @@ const SEEK: [&str; 12] =
 pub(super) fn check(dir: &Path, config: Option<&Config>, variable: &dyn Fn(&str) -> Option<String>, found: &mut Found) {
     let [mcp, tools, pins, declared] = FILES.map(|name| dir.join(name));
     let experts = dir.join("experts");
-    if !experts.is_dir() && !mcp.exists() && !tools.exists() && !declared.exists() {
+    let rules = dir.join(rules::FOLDER);
+    if !experts.is_dir() && !mcp.exists() && !tools.exists() && !declared.exists() && !rules.is_dir() {
         return found.fault(dir, 1, "expected a team folder with experts/, mcp.json, tools.yaml or sources.toml");
     }
     unknown_files(dir, found);
@@ -43,6 +44,15 @@ pub(super) fn check(dir: &Path, config: Option<&Config>, variable: &dyn Fn(&str)
     }
     if declared.exists() {
         super::sources::check(&declared, found);
+    }
+    if rules.is_dir() {
+        match rules::files(Some(dir), &[]) {
+            Ok(files) => {
+                found.files.extend(files.iter().map(|file| file.path.clone()));
+                found.faults.extend(rules::set(files).err().into_iter().flat_map(|faults| faults.0));
+            }
+            Err(faults) => found.faults.extend(faults.0),
+        }
     }
     // Nothing can be checked against a file with faults.
     let Some(servers) = servers else { return };

@@ -26,13 +26,14 @@ pub struct Group {
     pub count: u64,
     /// Number and time (in nanoseconds) of the first record.
     pub first: (i64, i64),
-    /// For each rule that took part, its id, how many hits, and the numbers of its first and last record.
+    /// For each rule that took part, its id and title, how many hits, and the numbers of its first and last record.
     pub parts: Vec<GroupPart>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupPart {
     pub rule: String,
+    pub title: String,
     pub count: u64,
     pub first: i64,
     pub last: i64,

@@ -115,8 +115,10 @@ fn keep(rules: &RuleSet, kept: &mut BTreeMap<(usize, i64), Kept>, episode: Episo
     if rules.rule(episode.rule).is_none_or(|rule| rule.part) {
         return;
     }
+    let named = |part: &Part, name: fn(&super::Rule) -> &String| rules.rule(part.rule).map(name).cloned();
     let part = |part: &Part| GroupPart {
-        rule: rules.rule(part.rule).map(|rule| rule.id.clone()).unwrap_or_default(),
+        rule: named(part, |rule| &rule.id).unwrap_or_default(),
+        title: named(part, |rule| &rule.title).unwrap_or_default(),
         count: part.count,
         first: part.first.record,
         last: part.last.record,

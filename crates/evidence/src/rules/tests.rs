@@ -1,7 +1,6 @@
 mod hostile;
 mod stories;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use crate::index::hits::{Total, stored, totals};

@@ -127,6 +127,7 @@ pub(super) fn line(text: &str, sentence: &str) -> usize {
     of(&both)
         .or_else(|| of(&|line: &str| quoted.is_some_and(|name| line.contains(name))))
         .or_else(|| of(&has_key))
+        .or_else(|| of(&|line: &str| line.contains(&format!("{key}:"))))
         .or_else(|| of(&|line: &str| !line.trim().is_empty() && !line.starts_with('#')))
         .unwrap_or(1)
 }

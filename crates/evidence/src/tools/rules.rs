@@ -213,7 +213,7 @@ fn shown(found: &Found<'_>, places: &BTreeMap<i64, usize>) -> Value {
         let parts: Vec<Value> = group
             .parts
             .iter()
-            .map(|p| json!({"rule": p.rule, "count": p.count, "first": places.get(&p.first), "last": places.get(&p.last)}))
+            .map(|p| json!({"rule": p.rule, "title": p.title, "count": p.count, "first": places.get(&p.first), "last": places.get(&p.last)}))
             .collect();
         put(&mut shown, "count", json!(group.count));
         put(&mut shown, "by", json!(by));

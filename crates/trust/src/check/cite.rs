@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{COUNT_BY, CitedTime, Exhibit, OF_RECORD, SQL};
+use super::{COUNT_BY, CitedTime, Exhibit, OF_RECORD, RULE_HITS, SQL};
 use crate::chosen;
 use crate::claim::Corpus;
 use casebook_protocol::{CitationCheck, Locator, RecordRef, TimeBasis};
@@ -16,6 +16,11 @@ pub(super) fn literal(
     check: &mut CitationCheck,
 ) -> Result<String, String> {
     let mut local = Corpus::default();
+    let record = matches!(at, Locator::Pointer(pointer) if exhibit.record(pointer).is_some());
+    if exhibit.call.tool == RULE_HITS && !record {
+        // The title of a rule is a judgement, not evidence.
+        return Err("only the records of rule_hits are evidence: cite one as /records/N".to_owned());
+    }
     match at {
         Locator::Line(line) => {
             let index = usize::try_from(line.saturating_sub(1)).unwrap_or(usize::MAX);

@@ -30,7 +30,7 @@ pub(super) fn time(cited: &[&Pick<'_>]) -> Option<EventTime> {
 }
 
 /// Quotes the part of the record with most of the values in the claim.
-pub(super) fn cite(rec: &Rec) -> Citation {
+pub(in crate::analyst) fn cite(rec: &Rec) -> Citation {
     const LENGTH: usize = 320;
     const BEFORE: usize = 80;
     let wire = if matches!(rec.class(), Class::NetworkConnection | Class::TlsSession) { 5 } else { 2 };

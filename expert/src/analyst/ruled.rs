@@ -1,0 +1,275 @@
+//! Findings from the hits of Sigma rules: what a rule says of records that concern the alert. The title of a rule is a
+//! judgement; each finding cites the records.
+
+use casebook_agent::reasoner::{CallRequest, Done};
+use casebook_agent::worker::call;
+use casebook_protocol::{
+    Bearing, CallStatus, Citation, Entity, EntityKind, EventTime, FindingDraft, FindingKind, Locator, Score, TimeBasis,
+    Timestamp, Weight,
+};
+use casebook_trust::claim::{self, Corpus};
+use serde_json::{Map, Value, json};
+
+use super::rec::Rec;
+use super::{Case, account, compose, rec};
+use casebook_evidence::facet::Facet;
+
+/// Its records are evidence, but not found by a name of the alert, so the rest of the analyst does not read them.
+pub(super) const TOOL: &str = "rule_hits";
+const HITS: u64 = 60;
+/// Findings of rules in one task, the gravest first.
+const FINDINGS: usize = 8;
+/// Seconds before and after the alert: an address may be busy for a day.
+const WITHIN: u64 = 86_400;
+
+pub(super) fn ask(anchor: Option<Timestamp>) -> CallRequest {
+    let mut arguments = Map::new();
+    arguments.insert("level".into(), json!("medium"));
+    arguments.insert("limit".into(), json!(HITS));
+    if let Some(at) = anchor {
+        arguments.insert("around".into(), json!(at));
+        arguments.insert("within_seconds".into(), json!(WITHIN));
+    }
+    call(TOOL, &Value::Object(arguments))
+}
+
+pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
+    let answered = |d: &&Done| d.call.tool == TOOL && d.call.status == CallStatus::Answered;
+    let mut found: Vec<FindingDraft> = Vec::new();
+    for done in done.iter().filter(answered) {
+        let Ok(answer) = serde_json::from_str::<Value>(&done.result) else { continue };
+        for place in 0..list(&answer, "hits").len() {
+            let finding =
+                Hit::read(done, &answer, place).filter(|hit| hit.concerns(case)).and_then(|hit| hit.finding());
+            // A rule often matches many records of one activity.
+            found.extend(finding.filter(|new| !found.iter().any(|known| known.claim == new.claim)));
+        }
+    }
+    found.sort_by_key(|f| (std::cmp::Reverse(f.weight), f.time.as_ref().map(|t| t.at)));
+    found.truncate(FINDINGS);
+    found
+}
+
+fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
+    value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+fn text<'v>(value: &'v Value, key: &str) -> &'v str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+struct Hit<'a> {
+    done: &'a Done,
+    place: usize,
+    hit: &'a Value,
+    rule: &'a Value,
+    /// The records from the first to the last.
+    records: Vec<Rec>,
+}
+
+impl<'a> Hit<'a> {
+    fn read(done: &'a Done, answer: &'a Value, place: usize) -> Option<Self> {
+        let hit = list(answer, "hits").get(place)?;
+        let rule = list(answer, "rules").iter().find(|rule| text(rule, "rule") == text(hit, "rule"))?;
+        let of_parts = list(hit, "parts").iter().flat_map(|part| [part.get("first"), part.get("last")]);
+        let places = [hit.get("first")].into_iter().chain(of_parts).chain([hit.get("record")]);
+        let mut places: Vec<u64> = places.flatten().filter_map(Value::as_u64).collect();
+        places.dedup();
+        let record = |place: &u64| {
+            let item = list(answer, "records").get(usize::try_from(*place).ok()?)?;
+            rec::read(&done.call.id, format!("/records/{place}"), item)
+        };
+        let records: Vec<Rec> = places.iter().filter_map(record).collect();
+        (!records.is_empty()).then_some(Self { done, place, hit, rule, records })
+    }
+
+    fn by(&self) -> Vec<&str> {
+        self.hit.get("by").and_then(Value::as_object).into_iter().flatten().filter_map(|(_, v)| v.as_str()).collect()
+    }
+
+    /// The hit names a user, an address or a thing of the alert. A host alone says little: a log is of one host.
+    fn concerns(&self, case: &Case) -> bool {
+        let mut names = case.seeds.names.iter().filter(|s| s.kind != EntityKind::Host && !account::of_system(&s.text));
+        let by = self.by();
+        let grouped = |name: &str| by.iter().any(|value| value.eq_ignore_ascii_case(name));
+        names.any(|seed| grouped(&seed.text) || self.records.iter().any(|rec| rec.names(&seed.text)))
+            || self.records.iter().any(|rec| case.shares_actor(rec))
+    }
+
+    fn finding(&self) -> Option<FindingDraft> {
+        let known = |key: &str| self.rule.get(key).cloned().unwrap_or_default();
+        let bearing: Bearing = serde_json::from_value(known("bearing")).ok()?;
+        let weight: Weight = serde_json::from_value(known("strength")).ok()?;
+        // What a rule takes for harmless explains no alert.
+        if bearing != Bearing::Incriminating {
+            return None;
+        }
+        let last = self.records.last()?;
+        let counts = self.counts();
+        let mut corpus = Corpus::default();
+        for rec in &self.records {
+            corpus.add_text(&rec.raw);
+            rec.fields.values().for_each(|value| corpus.add_text(value));
+        }
+        counts.iter().for_each(|(_, count)| corpus.add_number(*count));
+        let honest = |claim: &String| claim::faults(claim, &corpus, &[]).is_empty();
+        let plain = || "A Sigma rule matches these records.".to_owned();
+        let claim = Some(self.claim()).filter(honest).unwrap_or_else(plain);
+        let count = |(pointer, value): &(String, u64)| Citation::Count {
+            call: self.done.call.id.clone(),
+            at: Locator::Pointer(pointer.clone()),
+            value: *value,
+            again: None,
+        };
+        let timed = last.time.filter(|_| last.basis != TimeBasis::Aggregation);
+        let mut citations: Vec<Citation> = self.records.iter().rev().map(compose::cite).collect();
+        citations.extend(counts.iter().map(count));
+        let time = timed.map(|at| EventTime {
+            at,
+            until: None,
+            precision: last.precision,
+            basis: last.basis,
+            field: last.time_field.clone(),
+        });
+        Some(FindingDraft {
+            kind: if time.is_some() { FindingKind::Occurrence } else { FindingKind::State },
+            claim,
+            time,
+            entities: self.entities(&corpus),
+            bearing,
+            weight,
+            about_alert: true,
+            technique: list(self.rule, "tags").iter().find_map(|tag| technique(tag.as_str()?)),
+            confidence: Score::clamped(0.8),
+            citations,
+            look_next: self.rule.get("look_next").and_then(Value::as_str).map(str::to_owned),
+        })
+    }
+
+    /// The pointer to each count above one, with its value.
+    fn counts(&self) -> Vec<(String, u64)> {
+        let parts = list(self.hit, "parts");
+        let own = self.hit.get("count").and_then(Value::as_u64).filter(|_| parts.is_empty());
+        let own = own.map(|count| (format!("/hits/{}/count", self.place), count));
+        let of_parts = parts.iter().enumerate().filter_map(|(n, part)| {
+            Some((format!("/hits/{}/parts/{n}/count", self.place), part.get("count")?.as_u64()?))
+        });
+        own.into_iter().chain(of_parts).filter(|(_, count)| *count > 1).collect()
+    }
+
+    fn claim(&self) -> String {
+        let plain = |text: &str| text.replace('`', "'");
+        let title = plain(text(self.rule, "title"));
+        let by: Vec<String> = self.by().iter().map(|value| format!("`{}`", plain(value))).collect();
+        let whose = if by.is_empty() { String::new() } else { format!(" for {}", by.join(" and ")) };
+        let parts = list(self.hit, "parts");
+        let many = |value: &Value| value.get("count").and_then(Value::as_u64).filter(|count| *count > 1);
+        if parts.is_empty() {
+            let noun = if text(self.rule, "correlation") == "value_count" { "different values" } else { "records" };
+            return match many(self.hit) {
+                Some(count) => format!("{title}: {count} {noun}{whose}."),
+                None => format!("{title}{whose}."),
+            };
+        }
+        let told: Vec<String> = parts
+            .iter()
+            .map(|part| {
+                let what = plain(text(part, "title"));
+                many(part).map_or_else(|| format!("one record ({what})"), |count| format!("{count} records ({what})"))
+            })
+            .collect();
+        let then = if text(self.rule, "correlation") == "temporal_ordered" { ", then " } else { " and " };
+        format!("{title}{whose}: {}.", told.join(then))
+    }
+
+    fn entities(&self, corpus: &Corpus) -> Vec<Entity> {
+        const WHAT: [(Facet, EntityKind); 5] = [
+            (Facet::Host, EntityKind::Host),
+            (Facet::User, EntityKind::User),
+            (Facet::SrcIp, EntityKind::Address),
+            (Facet::DstIp, EntityKind::Address),
+            (Facet::Process, EntityKind::Process),
+        ];
+        let mut all: Vec<Entity> = Vec::new();
+        // The last record completes the hit.
+        for rec in self.records.iter().rev() {
+            let named = WHAT.iter().filter_map(|(facet, kind)| Some((*kind, rec.facets.get(*facet)?)));
+            for (kind, value) in named.filter(|(_, v)| corpus.has_name(v) && !account::of_system(v)) {
+                if !all.iter().any(|entity| entity.value == value) {
+                    all.push(Entity { kind, value: value.to_owned() });
+                }
+            }
+        }
+        all.truncate(12);
+        all
+    }
+}
+
+/// `T1110.001` for the tag `attack.t1110.001`.
+fn technique(tag: &str) -> Option<String> {
+    let id = tag.strip_prefix("attack.")?.to_ascii_uppercase();
+    let digits = id.strip_prefix('T')?;
+    (digits.len() >= 4 && digits.bytes().all(|b| b.is_ascii_digit() || b == b'.')).then_some(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use casebook_trust::Exhibits;
+
+    use super::*;
+
+    fn record(line: u64, raw: &str) -> Value {
+        json!({"source": "auth", "file": "auth.log", "line": line, "time": "2026-03-01T10:00:00Z", "time_basis": "record",
+            "precision": "second", "time_field": "timestamp", "raw": raw,
+            "fields": {"src_ip": "192.0.2.9", "user": "root", "message": raw}})
+    }
+
+    fn answer(title: &str, bearing: &str) -> Done {
+        let rule = json!({"rule": "x", "title": title, "level": "high", "bearing": bearing, "strength": "strong",
+            "tags": ["attack.credential-access", "attack.t1110.001"], "correlation": "temporal_ordered",
+            "look_next": "What did the session do?"});
+        let parts = json!([{"rule": "a", "title": "SSH password refused", "count": 147, "first": 0, "last": 1},
+            {"rule": "b", "title": "SSH login accepted", "count": 1, "first": 2, "last": 2}]);
+        let hit = json!({"rule": "x", "title": title, "count": 1, "by": {"SourceIp": "192.0.2.9"}, "first": 0, "record": 2,
+            "parts": parts});
+        let refused = "sshd[1]: Failed password for root from 192.0.2.9 port 4 ssh2";
+        let accepted = "sshd[1]: Accepted password for root from 192.0.2.9 port 4 ssh2";
+        let records = [record(1, refused), record(147, refused), record(148, accepted)];
+        let result = json!({"total": 1, "returned": 1, "rules": [rule], "hits": [hit], "records": records});
+        Rec::answered("r1.investigate.identity.t3.0", TOOL, "{}", &result.to_string())
+    }
+
+    fn finding(title: &str, bearing: &str) -> Option<FindingDraft> {
+        let done = answer(title, bearing);
+        let json: Value = serde_json::from_str(&done.result).unwrap();
+        let finding = Hit::read(&done, &json, 0).unwrap().finding()?;
+        let mut exhibits = Exhibits::default();
+        exhibits.add(done.call.clone(), false, done.result.as_bytes());
+        let checked = exhibits.check(&finding);
+        assert!(checked.valid(), "{checked:?}");
+        Some(finding)
+    }
+
+    #[test]
+    fn guesses_and_the_login_are_one_finding_with_citations_that_hold() {
+        let found = finding("A password accepted after many were refused", "incriminating").unwrap();
+        let claim = "A password accepted after many were refused for `192.0.2.9`: 147 records (SSH password refused), then one \
+            record (SSH login accepted).";
+        assert_eq!(found.claim, claim);
+        assert_eq!((found.bearing, found.weight), (Bearing::Incriminating, Weight::Strong));
+        assert_eq!(found.technique.as_deref(), Some("T1110.001"));
+        assert_eq!(found.citations.len(), 4);
+    }
+
+    #[test]
+    fn a_title_that_states_what_no_record_has_is_left_out() {
+        let found = finding("Seen with `evil.example` from 203.0.113.7 at 11:00:00", "incriminating").unwrap();
+        assert_eq!(found.claim, "A Sigma rule matches these records.");
+    }
+
+    #[test]
+    fn a_rule_that_calls_it_harmless_explains_nothing() {
+        assert!(finding("This is fine", "exonerating").is_none());
+        assert!(finding("This is fine", "neutral").is_none());
+    }
+}
