@@ -115,3 +115,19 @@ pub fn no_task_failed(report: &Report) -> Result<()> {
         None => Ok(()),
     }
 }
+
+/// True if `program` is on the path. Without it the test is skipped, with a message; in CI (`CI=true`) that is an error.
+///
+/// # Panics
+/// If it is missing in CI.
+#[must_use]
+pub fn has(program: &str, package: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    let why = format!("{program} is not installed; apt-get install {package}");
+    assert!(found || std::env::var_os("CI").is_none(), "{why}");
+    if !found {
+        eprintln!("skipped: {why}");
+    }
+    found
+}

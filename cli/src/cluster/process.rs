@@ -1,20 +1,18 @@
 //! A child process of a team: the NATS server, or a program that reports its health.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::Duration;
 
 use casebook_runtime::service::health::Answer;
+use casebook_runtime::service::healthy;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::failure::Failure;
 
-/// Maximum wait for a health report.
-const PATIENCE: Duration = Duration::from_secs(2);
 /// Bytes to read at the end of a log to find its last lines.
 const TAIL: u64 = 16 * 1024;
 
@@ -61,13 +59,7 @@ impl Process {
 
     /// Its health report, or `None` if it does not answer. Blocks for a moment.
     pub fn ready(&self) -> Option<Answer> {
-        let health = self.serves("health")?;
-        let mut stream = TcpStream::connect_timeout(&health, PATIENCE).ok()?;
-        stream.set_read_timeout(Some(PATIENCE)).ok()?;
-        write!(stream, "GET /ready HTTP/1.1\r\nHost: {health}\r\nConnection: close\r\n\r\n").ok()?;
-        let mut text = String::new();
-        stream.take(TAIL).read_to_string(&mut text).ok()?;
-        serde_json::from_str(text.split_once("\r\n\r\n")?.1).ok()
+        healthy::answer(self.serves("health")?).ok()
     }
 
     /// Where it serves `what`, as it printed; `None` if it does not yet.

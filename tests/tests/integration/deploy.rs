@@ -197,3 +197,23 @@ fn variables_that_help_names_are_known_and_misspelled_ones_are_told() {
     let told = String::from_utf8(list.output().unwrap().stderr).unwrap();
     assert!(told.contains("CASEBOOK_NATZ; did you mean CASEBOOK_NATS?"), "{told}");
 }
+
+#[test]
+fn units_are_valid_and_sandboxed() {
+    if !run::has("systemd-analyze", "systemd") {
+        return;
+    }
+    let units = std::fs::read_dir(deploy("systemd")).unwrap().flatten().map(|entry| entry.path());
+    let units: Vec<PathBuf> = units.filter(|path| path.extension().is_some_and(|e| e == "service")).collect();
+    assert_eq!(units.len(), 5);
+    for unit in units {
+        // The unit exposes at most 2.5 of 10, as `systemd-analyze security` counts.
+        let output = Command::new("systemd-analyze")
+            .args(["security", "--offline=true", "--threshold=25", "--no-pager"])
+            .arg(&unit)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert!(output.status.success(), "{}: {said}", unit.display());
+    }
+}

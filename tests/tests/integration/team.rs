@@ -13,6 +13,8 @@ use casebook_runtime::process;
 use casebook_tests::web::address;
 use casebook_tests::{generate, nats, run};
 
+mod metrics;
+
 struct Case(tempfile::TempDir);
 
 impl Case {
@@ -32,6 +34,15 @@ impl Case {
 
     fn run(&self, arguments: &[&str]) -> Output {
         self.command(arguments).output().unwrap()
+    }
+
+    /// Sends the alert to the running team.
+    fn alert(&self) -> Output {
+        let log = text(&self.at(".casebook/cluster/nats/nats-server.log"));
+        let port = log.lines().rev().find_map(|l| l.split_once("connections on 127.0.0.1:")).unwrap().1.trim();
+        let mut command = Command::new(run::program("casebook"));
+        command.args(["alert", "alert.json", "--nats", &format!("nats://127.0.0.1:{port}"), "--credentials"]);
+        command.arg(self.at(".casebook/cluster/users/publisher")).current_dir(self.0.path()).output().unwrap()
     }
 
     fn logs(&self, end: &str) -> Vec<PathBuf> {
@@ -222,12 +233,7 @@ fn killed_server_starts_again_at_once_and_the_team_goes_on() {
     let pid = line.trim_end().trim_end_matches(')').rsplit(' ').next().unwrap().to_owned();
     assert_ne!(team.processes.insert("nats-server".into(), pid).unwrap(), team.processes["nats-server"]);
     assert_eq!(team.running().len(), 7);
-    let port = text(&case.at(".casebook/cluster/nats/nats-server.log"));
-    let port = port.lines().rev().find_map(|l| l.split_once("connections on 127.0.0.1:")).unwrap().1.trim().to_owned();
-    let publisher = case.at(".casebook/cluster/users/publisher");
-    let mut command = Command::new(run::program("casebook"));
-    command.args(["alert", "alert.json", "--nats", &format!("nats://127.0.0.1:{port}")]);
-    let sent = command.arg("--credentials").arg(publisher).current_dir(case.0.path()).output().unwrap();
+    let sent = case.alert();
     assert!(sent.status.success(), "{sent:?}");
     team.signal("-TERM", "cluster itself");
     let (code, said) = team.end();

@@ -88,7 +88,7 @@ impl Connection {
 pub struct QueueState {
     /// `alerts`, the severity of waiting alerts such as `case-high`, or the queue of tasks such as `expert-network`.
     pub name: String,
-    /// Jobs that nobody has taken.
+    /// Jobs that no process has taken.
     pub waiting: u64,
     /// Jobs under lease.
     pub held: u64,

@@ -8,21 +8,24 @@ use super::health::Answer;
 
 /// The limit for all of it.
 const PATIENCE: Duration = Duration::from_secs(2);
-const MOST: usize = 64 * 1024;
+/// Bytes of an answer.
+const MOST: usize = 1024 * 1024;
 
 /// Asks the process that answers health checks at `address`.
 ///
 /// # Errors
 /// Why it is not ready, or does not answer within two seconds.
 pub fn ask(address: SocketAddr) -> Result<(), String> {
+    let answer = answer(address)?;
+    if answer.ready { Ok(()) } else { Err(answer.reasons.join("; ")) }
+}
+
+/// What the process says of itself.
+pub fn answer(address: SocketAddr) -> Result<Answer, String> {
     let address = reachable(address);
-    let text = answer(address).map_err(|e| format!("no answer from http://{address}/ready: {e}"))?;
-    let body = text.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-    match serde_json::from_str::<Answer>(body) {
-        Ok(answer) if answer.ready => Ok(()),
-        Ok(answer) => Err(answer.reasons.join("; ")),
-        Err(_) => Err(format!("what answers at http://{address}/ready is not a process of Casebook")),
-    }
+    let body = get(address, "/ready").map_err(|e| format!("no answer from http://{address}/ready: {e}"))?;
+    let other = |_| format!("what answers at http://{address}/ready is not a process of Casebook");
+    serde_json::from_str(&body).map_err(other)
 }
 
 /// A process that listens on all addresses answers on the loopback.
@@ -35,7 +38,8 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-fn answer(address: SocketAddr) -> std::io::Result<String> {
+/// The body of an answer, whatever its status.
+pub fn get(address: SocketAddr, path: &str) -> std::io::Result<String> {
     let end = Instant::now() + PATIENCE;
     let left = || match end.saturating_duration_since(Instant::now()) {
         Duration::ZERO => Err(std::io::Error::from(std::io::ErrorKind::TimedOut)),
@@ -43,7 +47,7 @@ fn answer(address: SocketAddr) -> std::io::Result<String> {
     };
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_write_timeout(Some(left()?))?;
-    write!(stream, "GET /ready HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
     let (mut all, mut part) = (Vec::new(), [0; 4096]);
     while all.len() < MOST {
         stream.set_read_timeout(Some(left()?))?;
@@ -53,7 +57,8 @@ fn answer(address: SocketAddr) -> std::io::Result<String> {
         }
         all.extend(part.iter().take(read));
     }
-    Ok(String::from_utf8_lossy(&all).into_owned())
+    let text = String::from_utf8_lossy(&all);
+    Ok(text.split_once("\r\n\r\n").map_or("", |(_, body)| body).to_owned())
 }
 
 #[cfg(test)]

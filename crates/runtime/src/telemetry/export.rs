@@ -38,7 +38,7 @@ const DISABLED_ENV: &str = "OTEL_SDK_DISABLED";
 static EXPORTING: OnceLock<Exporting> = OnceLock::new();
 
 struct Exporting {
-    /// None without a collector: nobody would read the spans.
+    /// None without a collector, because no spans would be read.
     traces: Option<(SdkTracerProvider, SdkTracer)>,
     metrics: SdkMeterProvider,
 }

@@ -1,6 +1,6 @@
 //! All metrics, with names, units and attributes. Those of model and tool calls follow OpenTelemetry's conventions for
-//! generative AI; ours begin with `casebook.`. If nobody
-//! reads the metrics, measuring costs one pointer check.
+//! generative AI; ours begin with `casebook.`. Without a
+//! collector and Prometheus, measuring costs one pointer check.
 
 use std::sync::OnceLock;
 
@@ -99,7 +99,7 @@ pub(super) fn open(meter: &Meter) {
     });
 }
 
-/// True if somebody may read the metrics.
+/// True if this process measures.
 pub fn on() -> bool {
     METERS.get().is_some()
 }

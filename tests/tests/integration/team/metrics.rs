@@ -1,0 +1,296 @@
+//! Metrics of a team: a real Prometheus scrapes it, and each query of the rules and of the dashboard is asked.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use casebook_runtime::process;
+use casebook_runtime::service::healthy;
+use casebook_tests::run;
+use serde_json::{Value, json};
+
+use super::{Case, Team, text};
+
+fn deploy(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("deploy").join(file)
+}
+
+/// A row of the dashboard: its title, and panels with title, unit and query. Queries of what a finished run without a
+/// fault does not have are marked by `~`.
+const ROWS: [(&str, &[[&str; 3]]); 5] = [
+    (
+        "Intake",
+        &[
+            [
+                "Alerts that wait",
+                "short",
+                "sum by (casebook_queue) (max by (casebook_queue) (casebook_queue_waiting{casebook_queue=~\"alerts|case-.*\"}))",
+            ],
+            [
+                "Wait until an investigation begins (p99)",
+                "s",
+                "histogram_quantile(0.99, sum by (le, casebook_severity) (rate(casebook_alert_wait_seconds_bucket[$__rate_interval])))",
+            ],
+            [
+                "Dead letters",
+                "short",
+                "~sum by (messaging_destination_name) (increase(casebook_dead_letters_total[$__rate_interval]))",
+            ],
+        ],
+    ),
+    (
+        "Investigations",
+        &[
+            ["Live", "short", "sum(casebook_investigations_live)"],
+            ["Opened", "short", "sum(increase(casebook_investigations_opened_total[$__rate_interval]))"],
+            [
+                "Verdicts",
+                "short",
+                "sum by (casebook_verdict) (increase(casebook_investigation_duration_seconds_count[$__rate_interval]))",
+            ],
+            [
+                "Duration (p50)",
+                "s",
+                "histogram_quantile(0.5, sum by (le) (rate(casebook_investigation_duration_seconds_bucket[$__rate_interval])))",
+            ],
+        ],
+    ),
+    (
+        "Agents",
+        &[
+            [
+                "Tasks",
+                "short",
+                "sum by (gen_ai_agent_name) (rate(casebook_task_duration_seconds_count[$__rate_interval]))",
+            ],
+            [
+                "Task duration (p95)",
+                "s",
+                "histogram_quantile(0.95, sum by (le, gen_ai_agent_name) (rate(casebook_task_duration_seconds_bucket[$__rate_interval])))",
+            ],
+            [
+                "Tool calls that fail",
+                "short",
+                "~sum by (gen_ai_tool_name) (rate(gen_ai_execute_tool_duration_seconds_count{error_type!=\"\"}[$__rate_interval]))",
+            ],
+            [
+                "Tool calls",
+                "short",
+                "sum by (gen_ai_agent_name) (rate(gen_ai_execute_tool_duration_seconds_count[$__rate_interval]))",
+            ],
+        ],
+    ),
+    (
+        "Models and judgement",
+        &[
+            [
+                "Model calls",
+                "short",
+                "~sum by (gen_ai_request_model) (rate(gen_ai_client_operation_duration_seconds_count[$__rate_interval]))",
+            ],
+            ["Tokens", "short", "~sum by (gen_ai_token_type) (rate(gen_ai_client_token_usage_sum[$__rate_interval]))"],
+            ["Cost", "short", "~sum by (gen_ai_request_model) (increase(casebook_model_cost_total[$__rate_interval]))"],
+            [
+                "Scores of findings",
+                "short",
+                "sum by (casebook_finding_label) (increase(casebook_finding_score_ratio_count[$__rate_interval]))",
+            ],
+            [
+                "Proposals that a rule changed",
+                "short",
+                "~sum by (casebook_rule) (increase(casebook_rules_applied_total[$__rate_interval]))",
+            ],
+        ],
+    ),
+    (
+        "Machinery",
+        &[
+            ["Processes", "short", "max by (casebook_queue) (casebook_workers_present)"],
+            ["Jobs held", "short", "max by (casebook_queue) (casebook_queue_held)"],
+            [
+                "Appends (p99)",
+                "s",
+                "histogram_quantile(0.99, sum by (le) (rate(casebook_store_append_duration_seconds_bucket[$__rate_interval])))",
+            ],
+            ["Leases lost", "short", "~sum(increase(casebook_leases_lost_total[$__rate_interval]))"],
+            ["Memory", "bytes", "process_resident_memory_bytes{job=~\"casebook-.*\"}"],
+            ["CPU", "short", "rate(process_cpu_seconds_total{job=~\"casebook-.*\"}[$__rate_interval])"],
+        ],
+    ),
+];
+
+/// The dashboard as Grafana imports it.
+fn dashboard() -> Value {
+    let (mut panels, mut y) = (Vec::new(), 0);
+    for (title, row) in ROWS {
+        panels.push(json!({"type": "row", "title": title, "gridPos": {"h": 1, "w": 24, "x": 0, "y": y}}));
+        for (n, [title, unit, query]) in row.iter().enumerate() {
+            panels.push(json!({
+                "type": "timeseries", "title": title,
+                "datasource": {"type": "prometheus", "uid": "${datasource}"},
+                "gridPos": {"h": 8, "w": 8, "x": n % 3 * 8, "y": y + 1 + n / 3 * 8},
+                "fieldConfig": {"defaults": {"unit": unit, "min": 0}, "overrides": []},
+                "targets": [{"refId": "A", "expr": query.trim_start_matches('~')}],
+            }));
+        }
+        y += 1 + row.len().div_ceil(3) * 8;
+    }
+    for (id, panel) in (1..).zip(&mut panels) {
+        panel["id"] = json!(id);
+    }
+    json!({
+        "title": "Casebook", "uid": "casebook", "schemaVersion": 39, "version": 1, "refresh": "30s",
+        "time": {"from": "now-6h", "to": "now"}, "timezone": "utc", "tags": ["casebook"],
+        "templating": {"list": [{"name": "datasource", "type": "datasource", "query": "prometheus", "label": "Data source"}]},
+        "panels": panels,
+    })
+}
+
+#[test]
+fn dashboard_on_file_is_that_of_the_list() {
+    let (path, made) = (deploy("grafana/casebook.json"), serde_json::to_string_pretty(&dashboard()).unwrap() + "\n");
+    if std::env::var_os("CASEBOOK_WRITE").is_some() {
+        std::fs::write(&path, &made).unwrap();
+    }
+    let on_file = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(on_file == made, "{} is not what the list says: write it with CASEBOOK_WRITE=1", path.display());
+}
+
+/// Runs `promtool` in the folder of the rules.
+fn promtool(arguments: &[&str]) {
+    let output = Command::new("promtool").args(arguments).current_dir(deploy("prometheus")).output();
+    let output = output.unwrap();
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert!(output.status.success(), "{said}");
+}
+
+#[test]
+fn each_alert_has_a_test_that_passes_and_an_entry_in_the_runbook() {
+    if run::has("promtool", "prometheus") {
+        promtool(&["check", "config", "prometheus.yml"]);
+        promtool(&["test", "rules", "rules-test.yml"]);
+    }
+    let rules = text(&deploy("prometheus/rules.yml"));
+    let tests = text(&deploy("prometheus/rules-test.yml"));
+    let runbook = text(&deploy("../docs/operations.md"));
+    let alerts: Vec<&str> = rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")).collect();
+    assert!(alerts.len() >= 9, "{alerts:?}");
+    for alert in alerts {
+        assert!(tests.contains(&format!("alertname: {alert}\n")), "{alert} has no test that lets it fire");
+        assert!(runbook.contains(&format!("| `{alert}` |")), "{alert} is not in docs/operations.md");
+    }
+}
+
+/// A Prometheus that scrapes `targets`, each a job and an address.
+struct Prometheus {
+    child: Child,
+    base: String,
+    folder: tempfile::TempDir,
+}
+
+impl Prometheus {
+    fn start(targets: &[(String, SocketAddr)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut jobs: BTreeMap<&str, Vec<SocketAddr>> = BTreeMap::new();
+        targets.iter().for_each(|(job, at)| jobs.entry(job).or_default().push(*at));
+        let job = |(job, at)| json!({"job_name": job, "static_configs": [{"targets": at}]});
+        let config = json!({
+            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+            "rule_files": [deploy("prometheus/rules.yml")],
+            "scrape_configs": jobs.into_iter().map(job).collect::<Vec<_>>(),
+        });
+        // JSON is YAML.
+        std::fs::write(folder.path().join("prometheus.yml"), config.to_string()).unwrap();
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let mut command = Command::new("prometheus");
+        command.args(["--config.file=prometheus.yml", "--storage.tsdb.path=data"]);
+        command.arg(format!("--web.listen-address={port}")).current_dir(folder.path());
+        let log = std::fs::File::create(folder.path().join("log")).unwrap();
+        let child = command.stdout(Stdio::null()).stderr(log).spawn();
+        Self { child: child.unwrap(), base: format!("http://{port}"), folder }
+    }
+
+    fn get(&self, path: &str) -> Option<Value> {
+        let request = reqwest::Client::new().get(format!("{}{path}", self.base));
+        process::run(async { request.send().await.ok()?.json().await.ok() }).unwrap()
+    }
+
+    /// The number of series that a query gives.
+    fn series(&self, query: &str) -> usize {
+        let answer = self.get(&format!("/api/v1/query?query={}", encoded(query))).unwrap_or_default();
+        assert_ne!(answer["status"], "error", "{query}: {answer}");
+        let values = answer["data"]["result"].as_array().into_iter().flatten();
+        values.filter(|one| one["value"][1] != "NaN").count()
+    }
+}
+
+impl Drop for Prometheus {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// For the query of an address.
+fn encoded(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
+/// Where the processes of a team answer, by program.
+fn targets(case: &Case) -> Vec<(String, SocketAddr)> {
+    let address = |text: &str| text.split_once(" health http://")?.1.trim().parse().ok();
+    let of = |text: String| Some((text.split(' ').next()?.to_owned(), address(text.lines().next()?)?));
+    case.logs(".out").iter().filter_map(|path| of(text(path))).collect()
+}
+
+#[test]
+fn prometheus_reads_what_dashboard_and_rules_ask_for() {
+    if !run::has("prometheus", "prometheus") {
+        return;
+    }
+    casebook_runtime::tls::install();
+    let case = Case::new();
+    let mut team = Team::start(&case);
+    let targets = targets(&case);
+    assert_eq!(targets.len(), 6, "every process of ours: {targets:?}");
+    let prometheus = Prometheus::start(&targets);
+    let end = Instant::now() + Duration::from_secs(120);
+    while prometheus.series("up == 1") < targets.len() {
+        assert!(Instant::now() < end, "Prometheus does not scrape: {}", text(&prometheus.folder.path().join("log")));
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    // A rate needs a change after the first scrape of a series.
+    for n in 1..=2 {
+        let mut alert: Value = serde_json::from_str(&text(&case.at("alert.json"))).unwrap();
+        alert["id"] = json!(format!("metrics-{n}"));
+        std::fs::write(case.at("alert.json"), alert.to_string()).unwrap();
+        let sent = case.alert();
+        assert!(sent.status.success(), "{sent:?}");
+        let ended = format!("sum(casebook_investigation_duration_seconds_count) == {n}");
+        while prometheus.series(&ended) == 0 {
+            assert!(Instant::now() < end, "{}", healthy::get(targets[0].1, "/metrics").unwrap());
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        std::thread::sleep(Duration::from_secs(2));
+    }
+    let mut empty = Vec::new();
+    for (title, query) in ROWS.iter().flat_map(|(_, row)| row.iter().map(|[title, _, query]| (title, query))) {
+        let optional = query.starts_with('~');
+        let query = query.trim_start_matches('~').replace("$__rate_interval", "1m");
+        if prometheus.series(&query) == 0 && !optional {
+            empty.push(*title);
+        }
+    }
+    assert_eq!(empty, [""; 0], "these panels have no data");
+    let rules = prometheus.get("/api/v1/rules").unwrap();
+    for rule in rules["data"]["groups"][0]["rules"].as_array().unwrap() {
+        assert_eq!((&rule["health"], &rule["state"]), (&json!("ok"), &json!("inactive")), "{rule}");
+    }
+    let metrics = healthy::get(targets[0].1, "/metrics").unwrap();
+    assert!(!metrics.contains("r1.plan") && !metrics.contains("r1.investigate"), "no task is a label");
+    team.signal("-TERM", "cluster itself");
+    let (code, said) = team.end();
+    assert_eq!(code, Some(0), "{said}");
+}
