@@ -156,23 +156,23 @@ impl Browser {
         self.post(&format!("{}/actions", self.session), &json!({"actions": actions})).await
     }
 
-    /// Opens another tab, which is the one in use from now on.
+    /// Opens another window, which is the one in use from now on. It stays visible when another is used.
     ///
     /// # Errors
     /// The browser refuses it.
-    pub async fn tab(&self) -> Result<String, String> {
-        let made = self.post(&format!("{}/window/new", self.session), &json!({"type": "tab"})).await?;
-        let handle = made.get("handle").and_then(Value::as_str).ok_or("no handle of a tab")?.to_owned();
+    pub async fn window(&self) -> Result<String, String> {
+        let made = self.post(&format!("{}/window/new", self.session), &json!({"type": "window"})).await?;
+        let handle = made.get("handle").and_then(Value::as_str).ok_or("no handle of a window")?.to_owned();
         self.switch(&handle).await?;
         Ok(handle)
     }
 
-    /// Uses this tab from now on.
+    /// Uses this window from now on.
     ///
     /// # Errors
-    /// The tab does not exist.
-    pub async fn switch(&self, tab: &str) -> Answer {
-        self.post(&format!("{}/window", self.session), &json!({"handle": tab})).await
+    /// The window does not exist.
+    pub async fn switch(&self, window: &str) -> Answer {
+        self.post(&format!("{}/window", self.session), &json!({"handle": window})).await
     }
 
     /// The width of the window, as of a phone.

@@ -1,8 +1,9 @@
-//! How long after it was recorded an event leaves the server, and is visible in tabs of a browser.
+//! How long after it was recorded an event leaves the server, and is visible in windows of a browser.
 
 use std::time::Duration;
 
 use casebook_protocol::{InvestigationId, Recorded};
+use casebook_report::words;
 use futures_util::StreamExt;
 use reqwest::Client;
 use serde_json::Value;
@@ -11,7 +12,7 @@ use super::live::{Growing, now};
 use crate::Result;
 use crate::browser::Browser;
 
-/// Events that are there when the tabs open, and those that come while they are open.
+/// Events that are there when the windows open, and those that come while they are open.
 const BEFORE: usize = 60;
 const EVENTS: usize = 150;
 /// From recording an event to seeing it, in milliseconds, for 95 of 100 events.
@@ -34,15 +35,15 @@ struct Place<'a> {
 }
 
 /// # Errors
-/// An event that is not shown in a tab, or a goal that is missed.
-pub async fn check(browser: &Browser, tabs: usize) -> Result<String> {
+/// An event that is not shown in a window, or a goal that is missed.
+pub async fn check(browser: &Browser, windows: usize) -> Result<String> {
     let growing = Growing::new().await?;
     let (base, key, _server) = growing.apart()?;
     let apart = Place { base: &base, key: &key, name: "another process", goal: APART };
-    let (mut lines, mut missed) = measured(browser, &growing, apart, tabs).await?;
+    let (mut lines, mut missed) = measured(browser, &growing, apart, windows).await?;
     let (base, key) = growing.here().await?;
     let here = Place { base: &base, key: &key, name: "the serving process", goal: HERE };
-    let (more, also) = measured(browser, &growing, here, tabs).await?;
+    let (more, also) = measured(browser, &growing, here, windows).await?;
     lines.extend(more);
     missed.extend(also);
     let figures = lines.join("\n");
@@ -72,14 +73,14 @@ async fn measured(
     browser: &Browser,
     growing: &Growing,
     place: Place<'_>,
-    tabs: usize,
+    windows: usize,
 ) -> Result<(Vec<String>, Vec<String>)> {
     let (mut lines, mut missed) = (vec![format!("{EVENTS} events, recorded by {}", place.name)], Vec::new());
-    for tabs in [0, 1, tabs] {
-        let (served, seen) = visible(browser, growing, place, tabs).await?;
-        let beside = if tabs == 0 { "no browser".to_owned() } else { format!("{tabs} tabs") };
+    for windows in [0, 1, windows] {
+        let (served, seen) = visible(browser, growing, place, windows).await?;
+        let beside = if windows == 0 { "no browser".to_owned() } else { words::count(windows as u64, "window") };
         lines.push(format!("  {beside}: on the stream {}", served.say()));
-        if tabs > 0 {
+        if windows > 0 {
             lines.push(format!("  {beside}: visible {}", seen.say()));
         }
         if seen.part(95) > place.goal {
@@ -89,14 +90,14 @@ async fn measured(
     Ok((lines, missed))
 }
 
-/// How late events are on the stream, and in so many tabs.
-async fn visible(browser: &Browser, growing: &Growing, place: Place<'_>, tabs: usize) -> Result<(Late, Late)> {
+/// How late events are on the stream, and in so many windows.
+async fn visible(browser: &Browser, growing: &Growing, place: Place<'_>, windows: usize) -> Result<(Late, Late)> {
     let Place { base, key, name, .. } = place;
-    let id = InvestigationId::new(format!("{}-{tabs}-4000-8000-000000000000", name.replace(' ', "-")))?;
+    let id = InvestigationId::new(format!("{}-{windows}-4000-8000-000000000000", name.replace(' ', "-")))?;
     let mut log = growing.begin(&id, BEFORE).await?;
     let mut open = Vec::new();
-    for _ in 0..tabs {
-        open.push(browser.tab().await?);
+    for _ in 0..windows {
+        open.push(browser.window().await?);
         browser.open(&format!("{base}/i/{id}?tab=events&k={key}")).await?;
         browser.until("document.getElementById('live').dataset.state === 'live'").await?;
         browser.run(WATCH).await?;
@@ -108,17 +109,17 @@ async fn visible(browser: &Browser, growing: &Growing, place: Place<'_>, tabs: u
     let new: Vec<&Recorded> = log.iter().skip(BEFORE).collect();
     let last = log.last().ok_or("no event")?.seq;
     let mut late = Vec::new();
-    for (n, tab) in open.iter().enumerate() {
-        browser.switch(tab).await?;
+    for (n, window) in open.iter().enumerate() {
+        browser.switch(window).await?;
         let shown = browser.until(&format!("'s-{last}' in seen")).await;
-        shown.map_err(|_| format!("tab {n} does not show event {last}"))?;
+        shown.map_err(|_| format!("window {n} does not show event {last}"))?;
         if browser.run("return document.hidden").await? == Value::Bool(true) {
-            return Err(format!("tab {n} is hidden, so that nobody sees it").into());
+            return Err(format!("window {n} is hidden, so that nobody sees it").into());
         }
         let seen = browser.run("return seen").await?;
         for entry in &new {
             let at = seen.get(format!("s-{}", entry.seq)).and_then(Value::as_i64);
-            let at = at.ok_or_else(|| format!("tab {n} never showed event {}", entry.seq))?;
+            let at = at.ok_or_else(|| format!("window {n} never showed event {}", entry.seq))?;
             late.push(at - entry.at.as_millisecond());
         }
         // Its stream and its requests would disturb what is measured next.

@@ -113,7 +113,9 @@ async fn investigation(State(app): State<Arc<App>>, Path(id): Path<String>, aske
         let backing = match tab {
             "findings" => Backing::of_numbers(&moment.report),
             // While it runs, the page is made again with each event.
-            "evidence" if moment.state().closed.is_some() => Backing::of(&moment.report),
+            "evidence" if moment.state().closed.is_some() && moment.report.calls.len() <= case::evidence::MANY => {
+                Backing::of(&moment.report)
+            }
             _ => Backing::default(),
         };
         let backing = moment.backed(&app, backing).await?;

@@ -31,7 +31,7 @@ enum Web {
     /// How long after it was recorded an event is visible
     Latency {
         #[arg(long, default_value_t = 8)]
-        tabs: usize,
+        windows: usize,
     },
     /// Each event comes once, over broken connections
     Resume {
@@ -76,7 +76,7 @@ impl Web {
             }
             Self::Contract { examples } => contract::check(examples).await,
             Self::First => first::check(&browser().await?).await,
-            Self::Latency { tabs } => latency::check(&browser().await?, tabs).await,
+            Self::Latency { windows } => latency::check(&browser().await?, windows).await,
             Self::Resume { cuts } => resume::check(&browser().await?, cuts).await,
             Self::Weight => {
                 let (browser, (stage, id)) = (browser().await?, Stage::closed().await?);

@@ -11,6 +11,9 @@ use crate::chart::bars;
 use crate::pages::icon::Icon;
 use crate::pages::parts;
 
+/// The results of more calls are not read for this tab: it would take too long.
+pub const MANY: usize = 2_000;
+
 #[must_use]
 pub fn show(case: &Case<'_>) -> Markup {
     let sources = case.state.sources();
@@ -19,6 +22,8 @@ pub fn show(case: &Case<'_>) -> Markup {
         @else { (cards(case, &sources)) }
         @if let Some(unfound) = words::unfound(&case.backing) {
             section.card aria-labelledby="unfound" { header { h2 #unfound { "Searched without a hit" } } div.pad { p { (case.with_links(|links| links.sentence(&unfound))) } } }
+        } @else if !case.is_open() && case.report.calls.len() > MANY {
+            p.soft { "The report lists the names that no search found. Here they are left out because there are more than " (words::thousands(MANY as u64)) " tool calls." }
         }
         div.half {
             (tools(case))
