@@ -419,6 +419,35 @@ fn what_does_not_fit_is_cut_oldest_first_and_says_so() {
 }
 
 #[test]
+fn tokens_are_estimated_by_what_the_provider_counted_before() {
+    let shown = |input_tokens: u64| {
+        let mut table = Table::new("native");
+        table.selected = selected("native", 10_000);
+        table.take(calls(&["search"]));
+        let past = Arc::make_mut(&mut table.past.asked);
+        past[0].call.request_bytes = 4000;
+        past[0].call.usage.input_tokens = input_tokens;
+        table.done(1, 0, &"x".repeat(23_000));
+        let ask = table.ask();
+        let Message::Results(results) = &ask.messages[2] else { panic!() };
+        results[0].text.len()
+    };
+    assert!(shown(0) < 23_000, "by our estimate it does not fit");
+    assert!(shown(1000) > 23_000, "four bytes make a token");
+    assert!(shown(2500) < shown(0));
+}
+
+#[test]
+fn result_shorter_than_its_notice_is_not_cut() {
+    let mut table = Table::new("native");
+    table.done(1, 0, &"x".repeat(600));
+    let whole = fit::shown_at(&table.past.done[0], 512, true);
+    assert!(whole.contains("whole") && whole.contains(&"x".repeat(600)), "{whole}");
+    table.done(1, 1, &"x".repeat(6000));
+    assert!(fit::shown_at(&table.past.done[1], 512, true).len() < 1500);
+}
+
+#[test]
 fn a_prompt_that_cannot_fit_goes_to_a_model_with_a_larger_window_or_fails_with_advice() {
     let mut table = Table { selected: selected("native", 1_100), ..Table::new("native") };
     for turn in 1..=12 {
