@@ -63,6 +63,7 @@ pub(in crate::model) fn task() -> Task {
         timeline: None,
         roster: vec![],
         out_of_reach: vec![],
+        notes: vec![],
         leads: vec![],
         ranks: vec![],
         credible: vec![],

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 use casebook_protocol::{
     AccountedAct, Accounting, Act, Alert, Credibility, EventTime, FindingKind, JournalEntry, KEPT, LeadState, Review,
-    Reviewed, Rule, Score, Timeline, TimelineEvent, journal, one_line, timeline::MAX_EVENTS,
+    Reviewed, Rule, Score, SourceNote, Timeline, TimelineEvent, journal, one_line, timeline::MAX_EVENTS,
 };
 use serde_json::{Value, json};
 
@@ -30,6 +30,8 @@ const RATIONALE: usize = 320;
 const LINE: usize = 240;
 /// The most entities of a finding in a prompt.
 const ENTITIES: usize = 12;
+/// The most notes on sources in a prompt.
+const NOTES: usize = 24;
 /// The most leads in a prompt.
 const LEADS: usize = 12;
 
@@ -149,6 +151,12 @@ pub fn credible(rank: u8, most: usize, findings: &[Reviewed]) -> Option<Section<
             Written { text: section("credible", &Value::Array(shown)), left_out }
         })
     })
+}
+
+/// Notes on the sources that findings rest on; nothing if there are none.
+pub fn notes(notes: &[SourceNote]) -> Option<Section<'_>> {
+    let shown = |note: &SourceNote| format!("{}: {}", note.source, note.note);
+    (!notes.is_empty()).then(|| Section::fixed(section("source_notes", &notes.iter().take(NOTES).map(shown).collect())))
 }
 
 /// The acts that a dismissal must account for. Beyond the limit, explained acts are only counted.
