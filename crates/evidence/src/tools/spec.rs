@@ -9,7 +9,7 @@ pub(super) const TOOLS: [(&str, &str, &str); 7] = [
         "list_sources",
         "Lists the sources that you may see: file, format, sensor (what wrote it), records, first and last time, what the \
          times rest on, notes. Begin here. Sources are independent only if their sensors differ. If `confirmed` is false, the \
-         sensor is a guess, and the log counts as `written_on_subject_host`: whoever controls that host controls it. `acts` are \
+         sensor is a guess, and the log counts as `written_on_subject_host`: one who controls the host controls it. `acts` are \
          the acts that the sensor records in full.",
         r#"{"type":"object","properties":{},"additionalProperties":false}"#,
     ),
