@@ -12,7 +12,7 @@ use casebook_protocol::{
 };
 
 use casebook_trust::headline::headline;
-use casebook_trust::rule::out_of_reach;
+use casebook_trust::rule::{TIMELINE_THRESHOLD, credible, out_of_reach};
 
 use crate::lead;
 use crate::state::{self, Progress, State, TaskState};
@@ -27,6 +27,8 @@ pub fn build(state: &State) -> Option<Report> {
     let case = state.case.as_ref()?;
     let (conclusion, ruling) = state.conclusion.clone().unwrap_or_else(unfinished);
     let rounds = state.rounds.values().filter(|r| r.phase != Phase::Conclude).count();
+    let threshold = Score::clamped(TIMELINE_THRESHOLD);
+    let of_credible = state.known.values().filter(|f| credible(f, threshold)).map(|f| &f.checked);
     let report = Report {
         casebook_report: REPORT_VERSION,
         investigation: state.investigation.clone()?,
@@ -42,6 +44,7 @@ pub fn build(state: &State) -> Option<Report> {
         actions: conclusion.actions,
         open_questions: conclusion.open_questions,
         rests_on: conclusion.findings,
+        source_notes: state.notes(of_credible),
         timeline: timeline(state.timeline.as_ref()),
         findings: state.findings().map(|f| finding(state, f)).collect(),
         disagreements: disagreements::of(state),

@@ -12,8 +12,8 @@ use casebook_protocol::Checked;
 use casebook_protocol::{
     Accounting, Acts, Alert, ArtifactId, Budget, CallId, CheckedFinding, Conclusion, Decision, Domain, Event, Files,
     Finding, FindingId, Guard, InvestigationId, JournalEntry, Lead, LeadId, Member, ModelCall, ModelCallId, Phase,
-    Player, Question, RecordHash, RecordRef, Recorded, Review, Reviewed, Ruling, SourceInfo, TaskId, TaskKind,
-    Timeline, Timestamp, ToolCall, Usage, between,
+    Player, Question, RecordHash, RecordRef, Recorded, Review, Reviewed, Ruling, SourceInfo, SourceNote, TaskId,
+    TaskKind, Timeline, Timestamp, ToolCall, Usage, between,
 };
 
 /// The longest pause between two events that counts as working time. In a longer pause no process was running,
@@ -193,6 +193,9 @@ impl State {
                     files.listed.iter().filter(|file| !known.listed.contains(file)).cloned().collect::<Vec<_>>(),
                 );
                 known.more = known.more.max(files.more);
+                for note in files.notes.iter().filter(|note| !known.notes.contains(note)).cloned().collect::<Vec<_>>() {
+                    known.notes.push(note);
+                }
             }
             Event::Guarded { guard } => self.guarded(guard),
             Event::Reviewed { review } => {
@@ -354,6 +357,14 @@ impl State {
     /// The acts that a dismissal must account for; none if no Expert listed any.
     pub fn acts(&self) -> Option<Acts> {
         casebook_trust::account::merged(self.listed.values())
+    }
+
+    /// The notes on the sources that these checks rest on, each once, in order.
+    pub fn notes<'a>(&self, checks: impl Iterator<Item = &'a Checked>) -> Vec<SourceNote> {
+        let sources: BTreeSet<&str> = checks.flat_map(Checked::sources).collect();
+        let all =
+            self.files.values().flat_map(|files| &files.notes).filter(|note| sources.contains(note.source.as_str()));
+        all.collect::<BTreeSet<_>>().into_iter().cloned().collect()
     }
 
     pub fn accounting(&self) -> Option<Accounting> {

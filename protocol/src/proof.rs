@@ -36,12 +36,26 @@ pub struct FileHash {
     pub sha256: String,
 }
 
+/// The most notes of one Expert.
+pub const MAX_NOTES: usize = 100;
+
 /// The evidence files that an Expert read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Files {
     pub listed: Vec<FileHash>,
     /// Further files, beyond [`MAX_FILES`].
     pub more: u64,
+    /// What is known of the clocks, and of records that are missing or malformed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<SourceNote>,
+}
+
+/// What a reader of a source must know, such as that its year is inferred.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct SourceNote {
+    /// The id of the source.
+    pub source: String,
+    pub note: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::checked::Checked;
 use crate::task::{MemberState, Question, SourceInfo, TaskKind};
-use crate::{Accounting, Alert, Domain, Finding, JournalEntry, LeadState, Review, Reviewed, Timeline, Toolset, Usage};
+use crate::{
+    Accounting, Alert, Domain, Finding, JournalEntry, LeadState, Review, Reviewed, SourceNote, Timeline, Toolset, Usage,
+};
 
 /// The Director sees derived text only, never raw evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -26,6 +28,9 @@ pub struct DirectorView {
     #[serde(default)]
     pub accounting: Option<Accounting>,
     pub roster: Vec<MemberState>,
+    /// Notes on the sources that findings rest on: clocks, missing records.
+    #[serde(default)]
+    pub notes: Vec<SourceNote>,
     /// What no finding and no verdict can reach with the sources of the roster.
     #[serde(default)]
     pub out_of_reach: Vec<String>,
@@ -78,6 +83,9 @@ pub struct ReviewView {
     #[serde(default)]
     pub accounting: Option<Accounting>,
     pub toolsets: Vec<DomainToolset>,
+    /// Notes on the sources that the findings rest on: clocks, missing records.
+    #[serde(default)]
+    pub notes: Vec<SourceNote>,
     /// The limits that Experts of this round reached, each as `domain: limit`.
     #[serde(default)]
     pub limits: Vec<String>,

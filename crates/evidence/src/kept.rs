@@ -3,10 +3,13 @@
 use std::io;
 use std::path::{Component, Path};
 
-use casebook_protocol::{FileHash, Files, MAX_FILES};
+use casebook_protocol::{FileHash, Files, MAX_FILES, MAX_NOTES, SourceNote, one_line};
 
 use super::catalog::hash_of;
-use super::{Catalog, ReadError};
+use super::{Catalog, ReadError, Source};
+
+/// Characters of a note.
+const NOTE: usize = 240;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept {
@@ -25,7 +28,18 @@ impl Catalog {
         listed.sort();
         let more = listed.len().saturating_sub(MAX_FILES) as u64;
         listed.truncate(MAX_FILES);
-        Files { listed, more }
+        let of_source = |source: &Source| {
+            let own = source.notes.iter().map(|note| one_line(note, NOTE));
+            let malformed = (source.malformed > 0)
+                .then(|| format!("{} of {} records are malformed", source.malformed, source.records));
+            let untimed = (source.untimed > 0 && source.records > source.untimed)
+                .then(|| format!("{} of {} records have no time", source.untimed, source.records));
+            let all = own.chain(malformed).chain(untimed);
+            all.map(|note| SourceNote { source: source.id.clone(), note }).collect::<Vec<_>>()
+        };
+        let mut notes: Vec<SourceNote> = self.sources().iter().flat_map(of_source).collect();
+        notes.truncate(MAX_NOTES);
+        Files { listed, more, notes }
     }
 
     /// The text of the `nth` record that starts on `line` of `file`: whole, or of its first `bytes` bytes.

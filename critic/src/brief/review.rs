@@ -31,6 +31,7 @@ pub(super) fn sections(view: &ReviewView, room: usize) -> Vec<Section<'_>> {
     if !view.limits.is_empty() {
         sections.push(Section::fixed(section("limits", &json!(view.limits))));
     }
+    sections.extend(channels::notes(&view.notes));
     sections.extend(channels::out_of_reach(&view.out_of_reach));
     if !view.earlier.is_empty() {
         sections.push(earlier(1, &view.earlier));

@@ -275,7 +275,7 @@ async fn the_critic_sees_arguments_results_documentation_and_who_had_what() {
         let one = ask(name, json!({"domain": "shop", "tool": "shop__tail"})).await.unwrap();
         assert_eq!(one["tools"][0]["description"], "shop__tail, in the words of its server.");
         assert_eq!((&one["tools"][0]["input_schema"], &one["tools"][0]["repeatable"]), (&json!(SCHEMA), &json!(false)));
-        assert_eq!(ask(name, json!({"domain": "shop"})).await.unwrap()["tools"].as_array().unwrap().len(), 6);
+        assert_eq!(ask(name, json!({"domain": "shop"})).await.unwrap()["tools"].as_array().unwrap().len(), 7);
     }
     let error = ask("get_toolset_info", json!({"domain": "unknown"})).await.unwrap_err();
     assert_eq!(error, "no Expert unknown was on the roster, which had shop, idle");

@@ -57,6 +57,7 @@ fn view(hostile: &str, events: usize) -> DirectorView {
             covers: vec![],
         }],
         out_of_reach: vec![],
+        notes: vec![],
         leads: vec![],
         ranks: vec![],
         credible: vec![],

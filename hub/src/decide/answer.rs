@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use casebook_protocol::{
     Acts, Answer, Checked, CheckedFinding, Conclusion, Domain, EntryDraft, Event, Files, Finding, FindingDraft,
-    FindingId, FindingKind, Guard, JournalEntry, MAX_ACTS, MAX_FILES, Outcome, Phase, Plan, Player, Question,
-    ReviewDraft, Rule, Ruling, Score, TaskId, TaskKind, TimelineDraft, Timestamp, Usage, Verdict, one_line,
+    FindingId, FindingKind, Guard, JournalEntry, MAX_ACTS, MAX_FILES, MAX_NOTES, Outcome, Phase, Plan, Player,
+    Question, ReviewDraft, Rule, Ruling, Score, TaskId, TaskKind, TimelineDraft, Timestamp, Usage, Verdict, one_line,
 };
 use casebook_trust::Exhibits;
 use casebook_trust::name::{Things, named};
@@ -90,6 +90,8 @@ fn files_within(files: &Files) -> Files {
     let mut files = files.clone();
     files.more += files.listed.len().saturating_sub(MAX_FILES) as u64;
     files.listed.truncate(MAX_FILES);
+    files.notes.truncate(MAX_NOTES);
+    files.notes.iter_mut().for_each(|note| note.note = one_line(&note.note, 240));
     files
 }
 

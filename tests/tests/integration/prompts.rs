@@ -120,6 +120,7 @@ impl Story {
             timeline: self.timeline(round),
             roster: DOMAINS.iter().map(member).collect(),
             out_of_reach: vec![],
+            notes: vec![],
             leads: vec![],
             ranks: vec![],
             credible: vec![],
@@ -209,6 +210,7 @@ impl Story {
                 follow: vec![],
             }),
             out_of_reach: vec![],
+            notes: vec![],
         };
         self.ask(&CriticBrief, round, None, View::Review(Box::new(view)), 5, 2000);
         let reviewed = |CheckedFinding { finding, checked }| Reviewed {

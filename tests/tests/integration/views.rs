@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use casebook_protocol::{Fate, Report, Rule, TaskKind};
+use casebook_protocol::{Budget, Fate, Report, Rule, TaskKind};
 use casebook_report::Form;
 use casebook_tests::lab::{FORMS, Lab};
 use casebook_tests::model::brain::Brain;
 use casebook_tests::model::play::{Play, Script};
 use casebook_tests::model::{Request, prompt};
+use casebook_tests::run::demo;
 use casebook_trust::Backing;
 use serde_json::{Value, json};
 
@@ -374,5 +375,30 @@ fn sum_in_a_result_is_cited_and_a_false_one_is_not_believed() {
         let shown =
             text.iter().flat_map(|request| prompt::all_shown(request)).find(|one| one.tool == "search").unwrap();
         assert!(shown.data.contains("\n/records/0 {") && shown.data.contains("\n| "), "{form:?}: {}", shown.data);
+    }
+}
+
+#[test]
+fn notes_on_a_source_reach_critic_director_and_report() {
+    let case = tempfile::tempdir().unwrap();
+    let evidence = case.path().join("evidence");
+    std::fs::create_dir_all(&evidence).unwrap();
+    std::fs::copy(demo().join("alert.json"), case.path().join("alert.json")).unwrap();
+    let lines: Vec<String> = (10..40)
+        .map(|n| format!("Mar  1 02:{n}:00 web-1 sshd[7{n}]: Accepted publickey for root from 10.0.0.{n} port 22 ssh2"))
+        .collect();
+    std::fs::write(evidence.join("auth.log"), lines.join("\n")).unwrap();
+    let lab = Lab::start(Brain { expert_calls: 6, ..brain() }, FORMS[7]).unwrap();
+    let report = lab.investigate(case.path(), Budget::default()).unwrap();
+    assert_eq!(lab.violations(), [""; 0]);
+    let credible = report.findings.iter().any(|f| f.score.is_some_and(|score| score.get() >= 0.5));
+    assert!(credible, "{:?}", report.findings);
+    let note = report.source_notes.iter().find(|note| note.note.contains("no year")).unwrap();
+    let page = markdown(&report);
+    let (before, _) = page.split_once("\nCoherence **").unwrap();
+    assert!(before.contains(&note.note), "above the Timeline: {before}");
+    for kind in [TaskKind::Review, TaskKind::Decide] {
+        let shown = prompt::json_section(&requests(&lab, kind)[0], "source_notes").unwrap();
+        assert!(shown[0].as_str().unwrap().contains("no year"), "{kind:?}: {shown}");
     }
 }

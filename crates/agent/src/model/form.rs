@@ -23,7 +23,7 @@ pub fn described<T: Closed>(about: &str) -> Schema {
 }
 
 /// The schema of a closed set with self-explanatory names.
-fn plain<T: Closed>(_: &mut SchemaGenerator) -> Schema {
+pub fn plain<T: Closed>(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "string", "enum": names::<T>(), "description": ""})
 }
 
@@ -109,17 +109,16 @@ pub fn moment(place: &str, text: &str, faults: &mut Faults) -> Option<Timestamp>
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TimeForm {
-    /// UTC, RFC 3339, copied from `time` of the cited record.
+    /// UTC, copied from the cited record.
     pub at: String,
-    /// The last moment if the event is a period, copied from another cited record; otherwise null.
+    /// The end of a period, or null.
     pub until: Option<String>,
-    /// The record's `precision`.
     #[schemars(schema_with = "plain::<Precision>")]
     pub precision: Precision,
-    /// The record's `time_basis`; never a stronger one.
+    /// The record's `time_basis`.
     #[schemars(schema_with = "plain::<TimeBasis>")]
     pub basis: TimeBasis,
-    /// The record's `time_field`, or null.
+    /// The record's `time_field`.
     pub field: Option<String>,
 }
 

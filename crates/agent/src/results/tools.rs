@@ -33,35 +33,28 @@ const CALCULATE: &str = "calculate";
 const ABOUT: [(&str, &str, &str); 4] = [
     (
         CALCULATE,
-        "Computes with values in results of earlier calls of this task, each at its JSON pointer: `sum` of numbers, \
-         `difference` (first less second) and `ratio` (first by second) of two numbers, `duration` in seconds between \
-         two times, `rate` per hour of a number between two times (number, time, time). Cite the result as `aggregate` at \
-         `/value`.",
-        r#"{"type":"object","additionalProperties":false,"required":["op","values"],"properties":{"op":{"enum":["sum","difference","ratio","duration","rate"]},"values":{"type":"array","minItems":2,"maxItems":40,"items":{"type":"object","additionalProperties":false,"required":["call","at"],"properties":{"call":{"type":"string"},"at":{"type":"string","description":"JSON pointer such as /groups/0/count"}}}}}}"#,
+        "Computes with values in results of earlier calls, each at its JSON pointer: `sum`; `difference` (first less second) \
+         and `ratio` of two; `duration` in seconds between two times; `rate` per hour (number, time, time). Cite it as \
+         `aggregate` at `/value`.",
+        r#"{"type":"object","additionalProperties":false,"required":["op","values"],"properties":{"op":{"enum":["sum","difference","ratio","duration","rate"]},"values":{"type":"array","items":{"type":"object","additionalProperties":false,"required":["call","at"],"properties":{"call":{"type":"string"},"at":{"type":"string"}}}}}}"#,
     ),
     (
         SEARCH,
-        "Finds a text in the whole result of an earlier call of this task: use it if a result was cut. `text` is \
-         searched as written, with JSON's escapes, and then in any letter case. Each hit has its place: cite the \
-         earlier call itself at the hit's `at` (a JSON pointer or `line N`), never this call. \
-         `pointer` limits the search to the value there; `next_after` is the start of the next page.",
-        r#"{"type":"object","additionalProperties":false,"required":["call","text"],"properties":{"call":{"type":"string","description":"id of the earlier call"},"text":{"type":"string","minLength":1},"pointer":{"type":["string","null"],"description":"only in the value at this JSON pointer"},"after":{"type":["integer","null"],"minimum":0,"description":"from this byte on"},"limit":{"type":["integer","null"],"minimum":1,"maximum":40}}}"#,
+        "Finds `text`, as written and then in any letter case, in the whole result of an earlier call that was cut, or in the \
+         value at `pointer`. Cite the earlier call at the hit's `at`, never this one.",
+        r#"{"type":"object","additionalProperties":false,"required":["call","text"],"properties":{"call":{"type":"string"},"text":{"type":"string"},"pointer":{"type":["string","null"]},"after":{"type":["integer","null"],"minimum":0,"description":"from this byte on"},"limit":{"type":["integer","null"],"minimum":1,"maximum":40}}}"#,
     ),
     (
         SLICE,
-        "Shows a part of the whole result of an earlier call of this task: the value at a JSON `pointer`; lines \
-         `from_line` to `to_line`; or a piece from byte `offset`. If `pointer` leads to a text, lines and bytes \
-         are those of the text. A long part is cut, and says how to get the rest. Cite the earlier call itself, at the \
-         pointer or `line N`, never this call.",
-        r#"{"type":"object","additionalProperties":false,"required":["call"],"properties":{"call":{"type":"string","description":"id of the earlier call"},"pointer":{"type":["string","null"],"description":"a JSON pointer such as /items/0"},"from_line":{"type":["integer","null"],"minimum":1},"to_line":{"type":["integer","null"],"minimum":1},"offset":{"type":["integer","null"],"minimum":0},"length":{"type":["integer","null"],"minimum":1,"maximum":16384}}}"#,
+        "Shows a part of the whole result of an earlier call: the value at a JSON `pointer`, lines, or a piece from byte \
+         `offset`. Cite the earlier call, never this one.",
+        r#"{"type":"object","additionalProperties":false,"required":["call"],"properties":{"call":{"type":"string"},"pointer":{"type":["string","null"]},"from_line":{"type":["integer","null"],"minimum":1},"to_line":{"type":["integer","null"],"minimum":1},"offset":{"type":["integer","null"],"minimum":0},"length":{"type":["integer","null"],"minimum":1,"maximum":16384}}}"#,
     ),
     (
         COUNT,
-        "Counts in the whole result of an earlier call of this task: the items at `pointer`, by the values of a field \
-         with `by` (its name, or a pointer within the item), or how often `text` stands there. It shows where to look. \
-         It is not evidence: cite a number at its place in the result of the earlier call, and the length of a list \
-         that a server returned by the pointer of the list.",
-        r#"{"type":"object","additionalProperties":false,"required":["call"],"properties":{"call":{"type":"string","description":"id of the earlier call"},"pointer":{"type":["string","null"],"description":"a JSON pointer such as /items"},"by":{"type":["string","null"],"description":"a field of each item"},"text":{"type":["string","null"],"minLength":1}}}"#,
+        "Counts in the whole result of an earlier call: the items at `pointer`, `by` the values of a field, or how often `text` \
+         stands there. It is not evidence: cite a number at its place in the earlier call.",
+        r#"{"type":"object","additionalProperties":false,"required":["call"],"properties":{"call":{"type":"string"},"pointer":{"type":["string","null"]},"by":{"type":["string","null"]},"text":{"type":["string","null"]}}}"#,
     ),
 ];
 

@@ -7,57 +7,48 @@ use crate::{Format, Source};
 pub(super) const TOOLS: [(&str, &str, &str); 8] = [
     (
         "list_sources",
-        "Lists the sources of evidence that you may see: file, format, what wrote it (`sensor`), number of records, \
-         first and last time, what the times rest on, and notes such as clock offsets that were found. Begin here. \
-         Two sources are independent only if their sensors differ; `written_on_subject_host` says that a process on \
-         the host in question could have written the log, so that an attacker who controls the host controls it. If \
-         `confirmed` is false, no person has said what wrote the log: `guessed_sensor` is a guess from its content, \
-         and the log counts as written on that host. `acts` are the kinds of acts that the sensor records in full.",
+        "Lists the sources that you may see: file, format, sensor (what wrote it), records, first and last time, what the \
+         times rest on, notes. Begin here. Sources are independent only if their sensors differ. If `confirmed` is false, the \
+         sensor is a guess, and the log counts as `written_on_subject_host`: one who controls the host controls it. `acts` are \
+         the acts that the sensor records in full.",
         r#"{"type":"object","properties":{},"additionalProperties":false}"#,
     ),
     (
         "describe_source",
-        "Describes one source: first the fields that most records have and that name who, what and where, with type, \
-         number of records, number of distinct values and the three most frequent ones; the others as names \
-         (`other_fields`), which `fields` or `prefix` describes; which fields are times and what each tells. Use it \
-         before filtering by a field whose name or values you do not know.",
-        r#"{"type":"object","properties":{"source":{"type":"string","description":"id or file of the source"},"fields":{"type":"array","items":{"type":"string"},"maxItems":100},"prefix":{"type":"string","description":"of the names of fields"}},"required":["source"],"additionalProperties":false}"#,
+        "Describes the fields of a source: first those that most records have and that name who, what and where, each with \
+         its three most frequent values; of `other_fields` the names, which `fields` or `prefix` describes; which are times. \
+         Use it before filtering by a field that you do not know.",
+        r#"{"type":"object","properties":{"source":{"type":"string","description":"id or file"},"fields":{"type":"array","items":{"type":"string"}},"prefix":{"type":"string"}},"required":["source"],"additionalProperties":false}"#,
     ),
     (
         "search",
-        "Finds records. `terms` are texts that a record must contain (all of them, or any with mode=any), in any \
-         case, exactly as characters: no wildcards, no stemming; a term is also found where the record has it escaped \
-         in JSON, XML or CSV, or in hexadecimal in audit logs. `where` adds conditions on fields; a field is a path \
-         such as `a.b.c` or the end of one, in any case, and one that no record has is an error if a \
-         record has the terms; values compare in any case; `gt` and `lt` compare numbers and \
-         times; `ne`, `not_contains` and `not_regex` need the field to be present. `from` and `to` are inclusive and \
-         apply to the record's `time` \
-         (records without a time are then left out). Returns the total, the window and sources that were searched, \
-         and the records with file, line, time and text: cite these; with mode=any also `by_term`, how many hold each term \
-         that occurs. `fields` shows only these fields of each record. `near` gives the records nearest a moment first. \
-         A total of 0 is evidence of absence for exactly \
-         that window and those sources.",
-        r#"{"type":"object","properties":{"terms":{"type":"array","items":{"type":"string","minLength":1},"maxItems":500},"mode":{"enum":["all","any"],"default":"all"},"where":{"type":"array","maxItems":20,"items":{"type":"object","properties":{"field":{"type":"string"},"op":{"enum":["eq","ne","contains","not_contains","starts_with","ends_with","gt","lt","exists","regex","not_regex"],"default":"eq"},"value":{"type":["string","number","boolean"]}},"required":["field"],"additionalProperties":false}},"from":{"type":"string","format":"date-time"},"to":{"type":"string","format":"date-time"},"sources":{"type":"array","items":{"type":"string"},"description":"ids; default: all that you may see"},"order":{"enum":["time","time_desc","file"],"default":"time"},"near":{"type":"string","format":"date-time"},"limit":{"type":"integer","minimum":0,"maximum":500,"default":20},"offset":{"type":"integer","minimum":0,"maximum":100000,"default":0},"include_fields":{"type":"boolean","default":false},"fields":{"type":"array","items":{"type":"string"},"maxItems":40}},"additionalProperties":false}"#,
+        "Finds records. `terms` are texts that a record must contain (all, or any with mode=any), in any case, exactly as \
+         characters; they are found also where the record has them escaped. `where` adds conditions on fields: a path such as \
+         `a.b.c` or its end, in any case; one that no record has is an error. Values compare in any case, `gt` and `lt` \
+         numbers and times; `ne`, `not_contains` \
+         and `not_regex` need the field. `from` and `to` are inclusive. Gives the total, the window and sources searched, and \
+         records with file, line, time and text: cite these; with mode=any also `by_term`. `fields` shows only these fields; \
+         `near` gives the records nearest a moment. A total of 0 is evidence of absence for that window and those sources.",
+        r#"{"type":"object","properties":{"terms":{"type":"array","items":{"type":"string"}},"mode":{"enum":["all","any"]},"where":{"type":"array","items":{"type":"object","properties":{"field":{"type":"string"},"op":{"enum":["eq","ne","contains","not_contains","starts_with","ends_with","gt","lt","exists","regex","not_regex"]},"value":{"type":["string","number","boolean"]}},"required":["field"],"additionalProperties":false}},"from":{"type":"string"},"to":{"type":"string"},"sources":{"type":"array","items":{"type":"string"}},"order":{"enum":["time","time_desc","file"]},"near":{"type":"string"},"limit":{"type":"integer","minimum":0,"maximum":500,"default":20},"offset":{"type":"integer","minimum":0},"include_fields":{"type":"boolean"},"fields":{"type":"array","items":{"type":"string"}}},"additionalProperties":false}"#,
     ),
     (
         "count_by",
-        "Counts records by the values of a field, for the same selection as `search`: the most frequent values, each \
-         with its count, first and last time and one example place: cite a group as `/groups/N`. `missing` counts records without the field. A \
-         record with several values of the field counts once for each. Instead of a field: `$source`, `$minute`, \
-         `$hour`, `$day`.",
-        r#"{"type":"object","properties":{"field":{"type":"string"},"terms":{"type":"array","items":{"type":"string","minLength":1},"maxItems":500},"mode":{"enum":["all","any"],"default":"all"},"where":{"type":"array","maxItems":20,"items":{"type":"object","properties":{"field":{"type":"string"},"op":{"enum":["eq","ne","contains","not_contains","starts_with","ends_with","gt","lt","exists","regex","not_regex"],"default":"eq"},"value":{"type":["string","number","boolean"]}},"required":["field"],"additionalProperties":false}},"from":{"type":"string","format":"date-time"},"to":{"type":"string","format":"date-time"},"sources":{"type":"array","items":{"type":"string"}},"top":{"type":"integer","minimum":1,"maximum":1000,"default":20}},"required":["field"],"additionalProperties":false}"#,
+        "Counts records by the values of a field, for the same selection as `search`: the most frequent values, each with \
+         count, first and last time and an example: cite a group as `/groups/N`. `missing` counts records without the field. \
+         Instead of a field: `$source`, `$minute`, `$hour`, `$day`.",
+        r#"{"type":"object","properties":{"field":{"type":"string"},"terms":{"type":"array","items":{"type":"string"}},"mode":{"enum":["all","any"]},"where":{"type":"array","items":{"type":"object"},"description":"as in search"},"from":{"type":"string"},"to":{"type":"string"},"sources":{"type":"array","items":{"type":"string"}},"top":{"type":"integer","minimum":1,"maximum":1000,"default":20}},"required":["field"],"additionalProperties":false}"#,
     ),
     (
         "around",
-        "Gives the records around a moment, over all sources in order of time: the moment is `time`, or the time of \
-         the record at `file` and `line`. Where there are more than `limit`, the nearest are given.",
-        r#"{"type":"object","properties":{"time":{"type":"string","format":"date-time"},"file":{"type":"string"},"line":{"type":"integer","minimum":1},"nth":{"type":"integer","minimum":1},"before_seconds":{"type":"number","minimum":0,"default":60},"after_seconds":{"type":"number","minimum":0,"default":60},"sources":{"type":"array","items":{"type":"string"}},"terms":{"type":"array","items":{"type":"string","minLength":1}},"limit":{"type":"integer","minimum":1,"maximum":500,"default":50},"include_fields":{"type":"boolean","default":false},"fields":{"type":"array","items":{"type":"string"},"maxItems":40}},"additionalProperties":false}"#,
+        "Gives the records around a moment, over all sources in order of time: around `time`, or the time of the record at \
+         `file` and `line`; the nearest if there are more than `limit`.",
+        r#"{"type":"object","properties":{"time":{"type":"string"},"file":{"type":"string"},"line":{"type":"integer","minimum":1},"nth":{"type":"integer","minimum":1},"before_seconds":{"type":"number","minimum":0,"default":60},"after_seconds":{"type":"number","minimum":0,"default":60},"sources":{"type":"array","items":{"type":"string"}},"terms":{"type":"array","items":{"type":"string"}},"limit":{"type":"integer","minimum":1,"maximum":500,"default":50},"include_fields":{"type":"boolean"},"fields":{"type":"array","items":{"type":"string"}}},"additionalProperties":false}"#,
     ),
     (
         "get_record",
-        "Gives one record whole, with all its fields, by file and line (`nth` where several records start on one \
-         line). A long record comes in parts: `offset` and `length` in bytes, and `next_offset` says where to go on.",
-        r#"{"type":"object","properties":{"file":{"type":"string"},"line":{"type":"integer","minimum":1},"nth":{"type":"integer","minimum":1,"default":1},"offset":{"type":"integer","minimum":0,"default":0},"length":{"type":"integer","minimum":1,"maximum":262144,"default":65536}},"required":["file","line"],"additionalProperties":false}"#,
+        "Gives one record whole with all its fields, by file and line (`nth` on this line); a long one in parts from \
+         `offset`.",
+        r#"{"type":"object","properties":{"file":{"type":"string"},"line":{"type":"integer","minimum":1},"nth":{"type":"integer","minimum":1},"offset":{"type":"integer","minimum":0},"length":{"type":"integer","minimum":1,"maximum":262144}},"required":["file","line"],"additionalProperties":false}"#,
     ),
     (
         "rule_hits",
@@ -72,12 +63,10 @@ pub(super) const TOOLS: [(&str, &str, &str); 8] = [
     ),
     (
         "sql",
-        "Runs one read-only SELECT (SQLite) over the view records(id, source, file, line, nth, time, time_ns, \
-         time_basis, raw): `time` is RFC 3339 in UTC, `time_ns` nanoseconds since 1970. The function \
-         field(id, 'name') gives a field's first value. Reading `raw` or a field reads the file for each row, and a \
-         query is stopped after five seconds: narrow down by source, line or time_ns first. Select file and line, \
-         and columns and fields as they are, where a row is to be quoted: it then has `of_record`. A number is cited as \
-         `count` or `aggregate`. Finding nothing by SQL is no evidence of an absence.",
+        "One read-only SELECT (SQLite) over records(id, source, file, line, nth, time, time_ns, time_basis, raw); \
+         field(id, 'name') gives a field. `raw` and fields read the file for each row, and a query stops after five seconds: \
+         narrow down by source, line or time_ns first. Select file and line, and columns as they are, where a row is to be \
+         quoted (`of_record`); cite a number as `count` or `aggregate`. An empty result is no evidence.",
         r#"{"type":"object","properties":{"query":{"type":"string"},"limit":{"type":"integer","minimum":1,"maximum":5000,"default":200}},"required":["query"],"additionalProperties":false}"#,
     ),
 ];

@@ -75,7 +75,41 @@ fn line(case: &Path, rounds: u32, form: (&str, &str)) -> Result<()> {
         (ours + unfolded(&captured, &report)) as f64 / 1e6,
         history(&captured) as f64 / 1e6,
     );
+    parts(&captured);
+    results(&captured);
     Ok(())
+}
+
+/// The bytes of each part of the prompts of each kind.
+fn parts(captured: &[Captured]) {
+    let mut all: BTreeMap<&str, [usize; 6]> = BTreeMap::new();
+    for c in captured {
+        let request = &c.request;
+        let sum = all.entry(c.kind.map_or("other", TaskKind::name)).or_default();
+        let tools: usize = request.tools.iter().map(|t| t.schema.to_string().len()).sum();
+        let form = request.format.as_ref().map_or(0, |(_, schema)| schema.to_string().len());
+        let sections: usize = request.task_parts().iter().map(|part| part.len()).sum();
+        let rest = request.bytes.len().saturating_sub(request.system.len() + tools + form + sections);
+        let of = [1, request.system.len(), tools, form, sections, rest];
+        sum.iter_mut().zip(of).for_each(|(sum, of)| *sum += of);
+    }
+    for (kind, [calls, system, tools, form, sections, rest]) in all {
+        println!(
+            "       {kind:<12} {calls:>4} calls: system {system}, tools {tools}, form {form}, sections {sections}, conversation {rest}"
+        );
+    }
+}
+
+/// The bytes in request bodies of the evidence tools' results, as recorded and as shown.
+fn results(captured: &[Captured]) {
+    let mut seen = std::collections::BTreeMap::new();
+    for shown in captured.iter().flat_map(|c| prompt::all_shown(&c.request)).filter(|one| !one.failed) {
+        let Some(json) = shown.json().filter(|json| json.get("records").is_some()) else { continue };
+        let body = |text: &str| serde_json::Value::from(text).to_string().len();
+        let _ = seen.insert(shown.call.to_owned(), (body(&json.to_string()), body(shown.data)));
+    }
+    let (recorded, shown) = seen.values().fold((0, 0), |(a, b), (x, y)| (a + x, b + y));
+    println!("       {} results with records: {recorded} bytes as JSON, {shown} as shown", seen.len());
 }
 
 fn unfolded(captured: &[Captured], report: &Report) -> usize {

@@ -19,12 +19,23 @@ const fn parts(kind: TaskKind) -> (&'static [&'static str], &'static [&'static s
     match kind {
         TaskKind::Plan | TaskKind::Decide | TaskKind::Report => (
             &["alert", JOURNAL, "roster"],
-            &["timeline", "review", "leads", "credible", "out_of_reach", "acts", "now", "budget", LEFT_OUT],
+            &[
+                "timeline",
+                "review",
+                "leads",
+                "credible",
+                "source_notes",
+                "out_of_reach",
+                "acts",
+                "now",
+                "budget",
+                LEFT_OUT,
+            ],
         ),
         TaskKind::Investigate => (&["alert", "sources", JOURNAL, "question"], &[LEFT_OUT]),
         TaskKind::Review => (
             &["alert", "question", JOURNAL, "toolsets", "findings"],
-            &["earlier", "limits", "out_of_reach", "acts", LEFT_OUT],
+            &["earlier", "limits", "source_notes", "out_of_reach", "acts", LEFT_OUT],
         ),
         TaskKind::Timeline => (&[JOURNAL, "review"], &["timeline", LEFT_OUT]),
     }

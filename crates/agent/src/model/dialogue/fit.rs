@@ -13,6 +13,24 @@ const LEAST_BYTES: usize = 512;
 /// Overhead of a message in bytes: roles, ids, braces.
 const FRAME_BYTES: usize = 200;
 
+/// Bytes of a thousand tokens, as long as the provider has counted none.
+const ESTIMATED: u64 = 2500;
+
+fn window_bytes(profile: &Profile, bytes_of_1000: u64) -> usize {
+    let tokens = u64::from(profile.window.saturating_sub(profile.max_output));
+    usize::try_from(tokens.saturating_mul(bytes_of_1000) / 1000).unwrap_or(usize::MAX)
+}
+
+/// Bytes of a thousand tokens as this model's provider counted them in the turn before, less a tenth for texts that take
+/// more tokens.
+fn counted(dialogue: &Dialogue<'_>, profile: &Profile) -> u64 {
+    let calls = dialogue.past.asked.iter().rev().map(|exchange| &exchange.call);
+    let mut of_model = calls.filter(|call| call.model == profile.name && !call.estimated);
+    let last = of_model.find(|call| call.usage.input_tokens > 0 && call.request_bytes > 0);
+    let bytes = last.and_then(|call| call.request_bytes.saturating_mul(900).checked_div(call.usage.input_tokens));
+    bytes.map_or(ESTIMATED, |bytes| bytes.clamp(1500, 4500))
+}
+
 /// The briefing and the messages in the model's window. Fails if even the shortest form is too large.
 pub(super) fn fit(
     dialogue: &Dialogue<'_>,
@@ -20,10 +38,11 @@ pub(super) fn fit(
     profile: &Profile,
     frame: &Frame,
 ) -> Result<(Arc<Briefing>, Vec<Message>), String> {
-    let window = profile.window.saturating_sub(profile.max_output) as usize * 5 / 2;
+    let window = window_bytes(profile, ESTIMATED);
     let fixed: usize = frame.tools.iter().map(|t| t.description.len() + t.schema.text().len() + FRAME_BYTES).sum();
     let fixed = fixed + frame.format.as_ref().map_or(0, |f| f.schema.text().len()) + FRAME_BYTES;
     let whole = window.saturating_sub(fixed);
+    let counted = window_bytes(profile, counted(dialogue, profile)).saturating_sub(fixed);
     // With tools, most of the room is kept for their results. The room must not depend on the length of the
     // conversation, or the start of the prompt would change from call to call.
     let room = if dialogue.turn.toolset.tools.is_empty() { whole } else { whole / 5 * 2 };
@@ -35,7 +54,7 @@ pub(super) fn fit(
         let shown = walk.messages.iter().zip(&limits).map(|(m, limit)| message(m, *limit, looks));
         let messages: Vec<Message> = shown.collect();
         let bytes = opening + messages.iter().map(size).sum::<usize>();
-        if bytes <= whole {
+        if bytes <= counted {
             let opening = std::iter::once(Message::User(briefing.parts.clone()));
             return Ok((Arc::clone(&briefing), opening.chain(messages).collect()));
         }
@@ -74,13 +93,23 @@ fn answer(shown: &Shown, limit: usize, looks: bool) -> ToolAnswer {
         Shown::Made { id, done } => ToolAnswer {
             id: id.clone(),
             tool: done.call.tool.clone(),
-            text: data::result(&done.call, &done.result, limit, looks),
+            text: shown_at(done, limit, looks),
             failed: done.call.status == casebook_protocol::CallStatus::Failed,
         },
         Shown::Note { id, tool, text } => {
             ToolAnswer { id: id.clone(), tool: tool.clone(), text: text.clone(), failed: true }
         }
     }
+}
+
+/// What is no longer than its cut form with the notice is never cut.
+pub(super) fn shown_at(done: &crate::reasoner::Done, limit: usize, looks: bool) -> String {
+    let cut = data::result(&done.call, &done.result, limit, looks);
+    if limit >= RESULT_BYTES || done.result.len() > cut.len() {
+        return cut;
+    }
+    let whole = data::result(&done.call, &done.result, RESULT_BYTES, looks);
+    if whole.len() <= cut.len() { whole } else { cut }
 }
 
 fn size(message: &Message) -> usize {

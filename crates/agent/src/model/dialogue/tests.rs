@@ -63,6 +63,7 @@ pub(in crate::model) fn task() -> Task {
         timeline: None,
         roster: vec![],
         out_of_reach: vec![],
+        notes: vec![],
         leads: vec![],
         ranks: vec![],
         credible: vec![],
@@ -416,6 +417,35 @@ fn what_does_not_fit_is_cut_oldest_first_and_says_so() {
         .collect();
     assert!(shown[0].contains("cut") && shown[0].len() < shown[1].len(), "{} {}", shown[0].len(), shown[1].len());
     assert!(ask.canonical().len() < 9_000 * 5 / 2, "it fits: {}", ask.canonical().len());
+}
+
+#[test]
+fn tokens_are_estimated_by_what_the_provider_counted_before() {
+    let shown = |input_tokens: u64| {
+        let mut table = Table::new("native");
+        table.selected = selected("native", 10_000);
+        table.take(calls(&["search"]));
+        let past = Arc::make_mut(&mut table.past.asked);
+        past[0].call.request_bytes = 4000;
+        past[0].call.usage.input_tokens = input_tokens;
+        table.done(1, 0, &"x".repeat(23_000));
+        let ask = table.ask();
+        let Message::Results(results) = &ask.messages[2] else { panic!() };
+        results[0].text.len()
+    };
+    assert!(shown(0) < 23_000, "by our estimate it does not fit");
+    assert!(shown(1000) > 23_000, "four bytes make a token");
+    assert!(shown(2500) < shown(0));
+}
+
+#[test]
+fn result_shorter_than_its_notice_is_not_cut() {
+    let mut table = Table::new("native");
+    table.done(1, 0, &"x".repeat(600));
+    let whole = fit::shown_at(&table.past.done[0], 512, true);
+    assert!(whole.contains("whole") && whole.contains(&"x".repeat(600)), "{whole}");
+    table.done(1, 1, &"x".repeat(6000));
+    assert!(fit::shown_at(&table.past.done[1], 512, true).len() < 1500);
 }
 
 #[test]

@@ -4,8 +4,8 @@
 use std::cmp::Reverse;
 
 use casebook_protocol::{
-    AccountedAct, Accounting, Act, Alert, Credibility, EventTime, JournalEntry, KEPT, LeadState, Review, Reviewed,
-    Rule, Score, Timeline, TimelineEvent, journal, one_line, timeline::MAX_EVENTS,
+    AccountedAct, Accounting, Act, Alert, Credibility, EventTime, FindingKind, JournalEntry, KEPT, LeadState, Review,
+    Reviewed, Rule, Score, SourceNote, Timeline, TimelineEvent, journal, one_line, timeline::MAX_EVENTS,
 };
 use serde_json::{Value, json};
 
@@ -24,10 +24,14 @@ pub const REVIEW: usize = 16 * 1024;
 pub const ACTS: usize = 8 * 1024;
 const SENTENCE: usize = 480;
 const PARAGRAPH: usize = 1600;
+/// Characters of the Critic's reasons, and of what to look at next.
+const RATIONALE: usize = 320;
 /// Characters of a finding in a list of all.
 const LINE: usize = 240;
 /// The most entities of a finding in a prompt.
 const ENTITIES: usize = 12;
+/// The most notes on sources in a prompt.
+const NOTES: usize = 24;
 /// The most leads in a prompt.
 const LEADS: usize = 12;
 
@@ -149,6 +153,12 @@ pub fn credible(rank: u8, most: usize, findings: &[Reviewed]) -> Option<Section<
     })
 }
 
+/// Notes on the sources that findings rest on; nothing if there are none.
+pub fn notes(notes: &[SourceNote]) -> Option<Section<'_>> {
+    let shown = |note: &SourceNote| format!("{}: {}", note.source, note.note);
+    (!notes.is_empty()).then(|| Section::fixed(section("source_notes", &notes.iter().take(NOTES).map(shown).collect())))
+}
+
 /// The acts that a dismissal must account for. Beyond the limit, explained acts are only counted.
 pub fn acts(rank: u8, accounting: &Accounting) -> Section<'_> {
     Section::new(rank, ACTS, move |limit| {
@@ -223,21 +233,24 @@ fn reviewed(reviewed: &Reviewed, single: bool) -> Value {
     let caps: Vec<Rule> = caps.collect();
     let mut shown = json!({
         "id": reviewed.finding.id,
-        "domain": reviewed.finding.domain,
         "score": reviewed.score,
         "label": reviewed.label.name(),
-        "kind": draft.kind,
         "claim": one_line(&draft.claim, SENTENCE),
         "bearing": draft.bearing,
         "weight": draft.weight,
-        "about_alert": draft.about_alert,
-        "rationale": one_line(&reviewed.rationale, SENTENCE),
+        "rationale": one_line(&reviewed.rationale, RATIONALE),
     });
     let mut add = |key: &str, value: Value| {
         if let Some(map) = shown.as_object_mut() {
             map.insert(key.to_owned(), value);
         }
     };
+    if draft.kind != FindingKind::Occurrence {
+        add("kind", json!(draft.kind));
+    }
+    if draft.about_alert {
+        add("about_alert", true.into());
+    }
     if let Some(at) = &draft.time {
         add("time", time(at));
     }
@@ -247,7 +260,7 @@ fn reviewed(reviewed: &Reviewed, single: bool) -> Value {
     }
     for (key, value) in [("technique", &draft.technique), ("look_next", &draft.look_next)] {
         if let Some(text) = value {
-            add(key, one_line(text, SENTENCE).into());
+            add(key, one_line(text, RATIONALE).into());
         }
     }
     if !reviewed.checked.valid() {
