@@ -132,6 +132,15 @@ fn a_story_holds_over_two_files_and_if_the_address_is_busy_for_days() {
     let hits = catalog.with_index(|db| Ok(stored(db, total.number, total.source)?)).unwrap();
     let parts: Vec<u64> = hits[0].2.as_ref().unwrap().parts.iter().map(|part| part.count).collect();
     assert_eq!(parts, [6000, 1]);
+    let catalog = Arc::new(catalog);
+    let returned = |sources: &[&str]| {
+        let sources: Vec<String> = sources.iter().map(|source| (*source).to_owned()).collect();
+        let tools = crate::EvidenceTools::new(Arc::clone(&catalog), &sources);
+        let found: Value = serde_json::from_str(&tools.call("rule_hits", r#"{"level":"high"}"#).unwrap()).unwrap();
+        found["returned"].as_u64().unwrap()
+    };
+    let ids: Vec<&str> = catalog.sources().iter().map(|source| source.id.as_str()).collect();
+    assert_eq!((returned(&ids), returned(&ids[..1]), returned(&ids[1..])), (1, 0, 0), "{ids:?}");
 }
 
 #[test]
