@@ -11,4 +11,5 @@ mod html;
 mod investigate;
 mod models;
 mod render;
+mod rules;
 mod verify;

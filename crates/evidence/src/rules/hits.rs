@@ -15,7 +15,7 @@ pub(crate) struct Hit {
     /// True if the record has a time.
     pub(crate) timed: bool,
     /// Of a correlation.
-    pub(crate) group: Option<Group>,
+    pub(crate) group: Option<Box<Group>>,
 }
 
 /// What a correlation found, beside its last record.

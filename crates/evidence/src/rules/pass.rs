@@ -129,7 +129,7 @@ fn keep(rules: &RuleSet, kept: &mut BTreeMap<(usize, i64), Kept>, episode: Episo
         first: (episode.first.record, episode.first.time),
         parts: episode.parts.iter().map(part).collect(),
     };
-    let hit = Hit { rule: episode.rule, at: episode.last, timed: true, group: Some(group) };
+    let hit = Hit { rule: episode.rule, at: episode.last, timed: true, group: Some(Box::new(group)) };
     kept.entry((episode.rule, episode.last.source)).or_default().add(hit);
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::RuleSet;
 use super::sigma::Matchers;
-use super::taxonomy::{Entry, LogSources, TAXONOMY, alike};
+use super::taxonomy::{Entry, LogSources, Pattern, TAXONOMY};
 use super::view::View;
 
 /// Kinds of records of one source whose rules are remembered.
@@ -16,6 +16,7 @@ const KNOWN_MAX: usize = 4096;
 struct Key {
     slot: usize,
     values: Vec<&'static str>,
+    patterns: Vec<Pattern>,
     /// The last value and what it fitted, since neighbours are alike.
     last: (String, u64),
 }
@@ -45,12 +46,16 @@ impl Router {
             let values = values.iter().map(String::as_str);
             match keys.iter_mut().find(|key| key.slot == slot) {
                 Some(key) => key.values.extend(values),
-                None => keys.push(Key { slot, values: values.collect(), last: (String::new(), 0) }),
+                None => {
+                    let last = (String::new(), 0);
+                    keys.push(Key { slot, values: values.collect(), patterns: Vec::new(), last });
+                }
             }
         }
         for key in &mut keys {
             key.values.sort_unstable();
             key.values.dedup();
+            key.patterns = key.values.iter().map(|value| Pattern::new(value)).collect();
         }
         Some(Self { live, keys, known: HashMap::new(), found: Vec::new() })
     }
@@ -62,7 +67,7 @@ impl Router {
             let mut fits = 0;
             for value in view.at(key.slot) {
                 if key.last.0 != value {
-                    key.last.1 = bits(&key.values, value);
+                    key.last.1 = bits(&key.patterns, value);
                     key.last.0.clear();
                     key.last.0.push_str(value);
                 }
@@ -103,8 +108,8 @@ impl Router {
     }
 }
 
-fn bits(values: &[&str], value: &str) -> u64 {
-    let fits = values.iter().enumerate().filter(|(_, pattern)| alike(pattern, value));
+fn bits(patterns: &[Pattern], value: &str) -> u64 {
+    let fits = patterns.iter().enumerate().filter(|(_, pattern)| pattern.matches(value));
     fits.fold(0, |all, (bit, _)| all | bit_of(bit))
 }
 

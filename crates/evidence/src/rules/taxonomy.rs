@@ -55,17 +55,36 @@ pub(super) struct Entry {
 impl Entry {
     /// Whether records of this file can fit. `sensor` has no host.
     pub(super) fn may_fit(&self, sensor: &str, file: &str) -> bool {
-        let any = |patterns: &[String], text: &str| patterns.is_empty() || patterns.iter().any(|p| alike(p, text));
+        let any = |patterns: &[String], text: &str| {
+            patterns.is_empty() || patterns.iter().any(|p| Pattern::new(p).matches(text))
+        };
         any(&self.sensor, sensor) && any(&self.file, file.rsplit('/').next().unwrap_or(file))
     }
 }
 
-/// `*` is any characters; case is ignored.
-pub(super) fn alike(pattern: &str, text: &str) -> bool {
-    match pattern {
-        "*" => !text.is_empty(),
-        _ if pattern.contains('*') => WildMatchPattern::<'*', '\0'>::new_case_insensitive(pattern).matches(text),
-        _ => pattern.eq_ignore_ascii_case(text),
+/// A value in the table: `*` is any characters; case is ignored.
+#[derive(Debug)]
+pub(super) enum Pattern {
+    Any,
+    Exact(String),
+    Wild(WildMatchPattern<'*', '\0'>),
+}
+
+impl Pattern {
+    pub(super) fn new(text: &str) -> Self {
+        match text {
+            "*" => Self::Any,
+            _ if text.contains('*') => Self::Wild(WildMatchPattern::new_case_insensitive(text)),
+            _ => Self::Exact(text.to_owned()),
+        }
+    }
+
+    pub(super) fn matches(&self, text: &str) -> bool {
+        match self {
+            Self::Any => !text.is_empty(),
+            Self::Exact(known) => known.eq_ignore_ascii_case(text),
+            Self::Wild(pattern) => pattern.matches(text),
+        }
     }
 }
 

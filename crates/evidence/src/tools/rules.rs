@@ -65,6 +65,8 @@ impl EvidenceTools {
         }
         let (mut found, whole) = self.found(&totals, window, entity.as_deref())?;
         let total = if whole { totals.iter().map(|t| t.hits).sum() } else { found.len() as u64 };
+        let totals: Vec<&Total> =
+            totals.into_iter().filter(|total| found.iter().any(|f| std::ptr::eq(f.total, *total))).collect();
         found.sort_by_key(|f| (std::cmp::Reverse(f.total.rule.level), f.hit.1, f.hit.0));
         found.truncate(limit);
         let (places, records) = self.records_of(&found)?;
@@ -87,7 +89,7 @@ impl EvidenceTools {
         Ok(answer)
     }
 
-    /// The stored hits in the window that concern the entity; and whether that is no restriction.
+    /// The stored hits in the window that concern the entity; and whether these are all.
     fn found<'t>(
         &self,
         totals: &[&'t Total],
@@ -95,7 +97,7 @@ impl EvidenceTools {
         entity: Option<&str>,
     ) -> Result<(Vec<Found<'t>>, bool), String> {
         let mut found = Vec::new();
-        let mut read = 0;
+        let (mut read, mut all) = (0, window.is_none() && entity.is_none());
         for total in totals {
             let hits = self.catalog.with_index(|db| Ok(stored(db, total.number, total.source)?));
             for hit in hits.map_err(|e| e.to_string())? {
@@ -104,12 +106,25 @@ impl EvidenceTools {
                 let last = hit.1;
                 let inside = |(from, to): (i64, i64)| last.is_some_and(|t| t >= from) && first.is_some_and(|t| t <= to);
                 let hit = Found { total, hit };
-                if window.is_none_or(inside) && self.concerns(&hit, entity, &mut read)? {
+                let whole = self.whole(&hit)?;
+                all &= whole;
+                if whole && window.is_none_or(inside) && self.concerns(&hit, entity, &mut read)? {
                     found.push(hit);
                 }
             }
         }
-        Ok((found, window.is_none() && entity.is_none()))
+        Ok((found, all))
+    }
+
+    /// False for a correlation with a record of a source that these tools hide.
+    fn whole(&self, found: &Found<'_>) -> Result<bool, String> {
+        let numbers = if found.hit.2.is_some() { found.numbers() } else { Vec::new() };
+        for number in numbers {
+            if self.entry_of(number)?.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     fn concerns(&self, found: &Found<'_>, entity: Option<&str>, read: &mut usize) -> Result<bool, String> {

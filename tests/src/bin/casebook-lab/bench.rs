@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use casebook_evidence::Catalog;
+use casebook_evidence::{Catalog, Declared};
 use casebook_hub::SqliteStore;
 use casebook_protocol::{Event, InvestigationId, Recorded, Timestamp};
 use casebook_runtime::process;
@@ -34,17 +34,10 @@ pub(super) fn run(Arguments { megabytes, folder }: Arguments) -> Result<ExitCode
     let bytes = measure::bytes_under(&folder);
     println!("logs                 {:>10.1} MB", bytes as f64 / 1e6);
 
-    let started = Instant::now();
-    let catalog = Catalog::open(&folder, &place("index.db"), &mut |_| {})?;
-    let took = started.elapsed().as_secs_f64();
-    let records: u64 = catalog.sources().iter().map(|s| s.records).sum();
-    println!(
-        "load                 {took:>10.1} s   {:.1} MB/s   {records} records   index {:.1} MB   peak memory so far {} MB",
-        bytes as f64 / 1e6 / took,
-        std::fs::metadata(place("index.db")).map_or(0, |m| m.len()) as f64 / 1e6,
-        measure::peak_kib(std::process::id()) / 1024
-    );
-    drop(catalog);
+    let without = load("load", &folder, &place("index"), &Declared::default())?;
+    let rules = casebook_expert::rules::declared();
+    let with = load("load with our rules", &folder, &place("index-rules"), &rules)?;
+    println!("ratio                {:>10.2}", with / without);
 
     std::fs::write(place("alert.json"), generate::ALERT)?;
     let investigate = || -> Result<_> {
@@ -62,6 +55,22 @@ pub(super) fn run(Arguments { megabytes, folder }: Arguments) -> Result<ExitCode
     );
     process::run(events(&place("events")))??;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Loads the logs, and returns the seconds that it took.
+fn load(name: &str, folder: &Path, index: &Path, declared: &Declared) -> Result<f64> {
+    let bytes = measure::bytes_under(folder);
+    let started = Instant::now();
+    let catalog = Catalog::declared_in(folder, index, None, declared, &mut |_| {})?;
+    let took = started.elapsed().as_secs_f64();
+    let records: u64 = catalog.sources().iter().map(|s| s.records).sum();
+    println!(
+        "{name:<20} {took:>10.1} s   {:.1} MB/s   {records} records   index {:.1} MB   peak memory so far {} MB",
+        bytes as f64 / 1e6 / took,
+        measure::bytes_under(index) as f64 / 1e6,
+        measure::peak_kib(std::process::id()) / 1024
+    );
+    Ok(took)
 }
 
 async fn events(folder: &Path) -> Result<()> {

@@ -12,7 +12,10 @@ fn used(client: &mut Client) {
     assert!(client.said["instructions"].as_str().unwrap().contains("Begin with list_sources"), "{}", client.said);
     let tools = client.tools();
     let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["list_sources", "describe_source", "search", "count_by", "around", "get_record", "sql"]);
+    assert_eq!(
+        names,
+        ["list_sources", "describe_source", "search", "count_by", "around", "get_record", "rule_hits", "sql"]
+    );
     for tool in &tools {
         assert_eq!(tool["annotations"]["readOnlyHint"], true, "{tool}");
         assert_eq!(tool["inputSchema"]["properties"]["only"]["type"], "array", "{tool}");
