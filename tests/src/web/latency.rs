@@ -114,7 +114,7 @@ async fn visible(browser: &Browser, growing: &Growing, place: Place<'_>, windows
         let shown = browser.until(&format!("'s-{last}' in seen")).await;
         shown.map_err(|_| format!("window {n} does not show event {last}"))?;
         if browser.run("return document.hidden").await? == Value::Bool(true) {
-            return Err(format!("window {n} is hidden, so that nobody sees it").into());
+            return Err(format!("window {n} is hidden and cannot be seen").into());
         }
         let seen = browser.run("return seen").await?;
         for entry in &new {

@@ -102,7 +102,7 @@ fn answer(shown: &Shown, limit: usize, looks: bool) -> ToolAnswer {
     }
 }
 
-/// What is no longer than its cut form with the notice is never cut.
+/// What is as short as its cut form with the notice is never cut.
 pub(super) fn shown_at(done: &crate::reasoner::Done, limit: usize, looks: bool) -> String {
     let cut = data::result(&done.call, &done.result, limit, looks);
     if limit >= RESULT_BYTES || done.result.len() > cut.len() {
