@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::EvidenceTools;
 use super::args::Args;
 use super::find::{put, stamp};
-use super::shown::records;
+use super::shown::{Wanted, records};
 use crate::catalog::kept;
 use crate::index::hits::{StoredHit, Total, stored, totals};
 use crate::index::{self, ENTRY, Entry};
@@ -168,7 +168,7 @@ impl EvidenceTools {
         for number in numbers {
             entries.extend(self.entry_of(number)?);
         }
-        let (records, _) = records(&self.catalog, &entries, true).map_err(|e| e.to_string())?;
+        let (records, _) = records(&self.catalog, &entries, &Wanted::All).map_err(|e| e.to_string())?;
         let places = entries.iter().take(records.len()).enumerate().map(|(place, entry)| (entry.id, place));
         Ok((places.collect(), records))
     }
