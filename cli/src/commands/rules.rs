@@ -134,12 +134,12 @@ async fn test(args: &TestRules, screen: &mut Screen) -> Result<Exit, Failure> {
         Ok(serde_json::from_str(&answer).unwrap_or_default())
     };
     let all = call(&json!({"limit": 1}))?;
-    let rules = all["rules"].as_array().cloned().unwrap_or_default();
-    for rule in &rules {
+    let rules = items(&all, "rules");
+    for rule in rules {
         shown_rule(rule, screen);
         let found = call(&json!({"rule": rule["rule"], "limit": args.show.clamp(1, 200)}))?;
-        for hit in found["hits"].as_array().into_iter().flatten() {
-            shown_hit(hit, &found["records"], screen);
+        for hit in items(&found, "hits") {
+            shown_hit(hit, items(&found, "records"), screen);
         }
     }
     let records = catalog.sources().iter().map(|source| source.records).sum();
@@ -149,6 +149,10 @@ async fn test(args: &TestRules, screen: &mut Screen) -> Result<Exit, Failure> {
         words::count(records, "record")
     ));
     Ok(Exit::Done)
+}
+
+fn items<'v>(value: &'v Value, key: &str) -> &'v [Value] {
+    value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
 fn text<'v>(value: &'v Value, key: &str) -> &'v str {
@@ -163,7 +167,7 @@ fn shown_rule(rule: &Value, screen: &mut Screen) {
     screen.line(format_args!("{}  {title}: {hits}", paint(of_level(level), level.name())));
 }
 
-fn shown_hit(hit: &Value, records: &Value, screen: &mut Screen) {
+fn shown_hit(hit: &Value, records: &[Value], screen: &mut Screen) {
     let at = |key: &str| usize::try_from(hit[key].as_u64()?).ok().and_then(|place| records.get(place));
     let place = |record: &Value| format!("{}:{}", safe(text(record, "file"), 120), record["line"]);
     let Some(record) = at("record") else { return };
@@ -189,7 +193,7 @@ async fn explain(data: &Path, args: &ExplainRules, screen: &mut Screen) -> Resul
         Some(name) => rule.id.eq_ignore_ascii_case(name) || rule.title.eq_ignore_ascii_case(name),
         None => true,
     };
-    if let Some(name) = args.rule.as_ref().filter(|_| !set.rules().iter().any(|rule| named(rule))) {
+    if let Some(name) = args.rule.as_ref().filter(|_| !set.rules().iter().any(&named)) {
         return Err(Failure::usage(format!("no rule {name:?}"), "`casebook rules list` lists the rules"));
     }
     screen.line(paint(DIM, safe(&record.text(), 300)));
