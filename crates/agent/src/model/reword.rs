@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use casebook_protocol::rubric::{COHERENCE_RUBRIC, CONSOLIDATION_RULES, CREDIBILITY_RUBRIC};
 use casebook_protocol::timeline::{MAX_EVENTS, MAX_GAPS};
-use casebook_protocol::{Answer, FindingDraft, Task, TaskKind, one_line};
+use casebook_protocol::{Answer, FindingDraft, MAX_LEADS, Task, TaskKind, one_line};
 use casebook_trust::rule::{CAP_SINGLE_SOURCE, CAP_UNSUPPORTED, TIMELINE_THRESHOLD};
 use serde_json::Value;
 
@@ -34,7 +34,7 @@ struct Custom {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prompts(BTreeMap<TaskKind, Custom>);
 
-fn fills() -> [(&'static str, String); 8] {
+fn fills() -> [(&'static str, String); 9] {
     let score = |score: f64| format!("{score:.2}");
     [
         ("credibility", CREDIBILITY_RUBRIC.to_owned()),
@@ -44,6 +44,7 @@ fn fills() -> [(&'static str, String); 8] {
         ("single", score(CAP_SINGLE_SOURCE)),
         ("threshold", score(TIMELINE_THRESHOLD)),
         ("gaps", MAX_GAPS.to_string()),
+        ("leads", MAX_LEADS.to_string()),
         ("events", MAX_EVENTS.to_string()),
     ]
 }
