@@ -218,12 +218,11 @@ impl Recorded {
 
     /// Checks a part of a log, which follows the entry `last`.
     pub fn verify_after(investigation: &InvestigationId, last: Option<&Self>, part: &[Self]) -> Result<(), ChainError> {
-        let mut expected = last.map_or(1, |last| last.seq + 1);
+        let first = last.map_or(1, |last| last.seq + 1);
         let mut prev = last.map_or_else(|| Self::genesis(investigation), |last| last.hash.clone());
-        for entry in part {
+        for (entry, expected) in part.iter().zip(first..) {
             entry.follows(investigation, expected, &prev)?;
             prev.clone_from(&entry.hash);
-            expected += 1;
         }
         Ok(())
     }
