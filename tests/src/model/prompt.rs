@@ -107,7 +107,9 @@ impl Shown<'_> {
         }
         if !items.is_empty() {
             let mut all = vec![Value::Null; items.iter().map(|(place, _)| place + 1).max()?];
-            items.into_iter().for_each(|(place, item)| all[place] = item);
+            for (place, item) in items {
+                *all.get_mut(place)? = item;
+            }
             head.as_object_mut()?.insert(key, Value::Array(all));
         }
         Some(head)
