@@ -384,3 +384,22 @@ fn text_raised_by_code_is_submitted_once_without_an_answer() {
     outcome.raised = vec![FindingDraft { citations, ..text }];
     assert_eq!(submitted(&mut driver, outcome, &results), []);
 }
+
+#[test]
+fn finding_raised_by_code_is_dropped_if_the_expert_says_the_same() {
+    let submitted = |change: &dyn Fn(FindingDraft) -> FindingDraft| {
+        let (mut driver, task) = until_in(&case(&["network"]), "r1.investigate.network");
+        let (mut outcome, results) = perform(&task, &honest);
+        let Ok(Answer::Investigate(drafts)) = &outcome.result else { panic!("{:?}", outcome.result) };
+        let own = drafts.len();
+        outcome.raised = vec![change(drafts[0].clone())];
+        let recorded = driver.answer(outcome, &results).recorded;
+        let all = recorded.iter().filter(|e| matches!(e.event, Event::FindingSubmitted { .. })).count();
+        all - own
+    };
+    assert_eq!(submitted(&|same| FindingDraft { claim: "`thing1` was done, says code".into(), ..same }), 0);
+    let decisive = casebook_protocol::Weight::Decisive;
+    assert_eq!(submitted(&|same| FindingDraft { weight: decisive, ..same }), 1, "the Expert's is weaker");
+    assert_eq!(submitted(&|same| FindingDraft { kind: FindingKind::Instruction, ..same }), 1, "a text is kept");
+    assert_eq!(submitted(&|same| FindingDraft { bearing: casebook_protocol::Bearing::Exonerating, ..same }), 1);
+}

@@ -87,6 +87,7 @@ fn finding(text: &str) -> FindingDraft {
     finding.citations.push(match kind {
         "literal" => Citation::Literal { call, at, quote: value.into() },
         "count" => Citation::Count { call, at, value: value.parse().unwrap(), again },
+        "aggregate" => Citation::Aggregate { call, at, value: value.into(), again },
         "absence" => {
             let (from, to) = value.split_once(" to ").unwrap();
             Citation::Absence { call, at, from: edge(from), to: edge(to), again }
