@@ -14,6 +14,8 @@ use crate::browser::Browser;
 
 /// The height of the part of a page that is seen without scrolling.
 const FOLD: f64 = 800.0;
+/// How often a page is looked at again.
+const LOOKS: usize = 4;
 
 /// A question, the page that answers it, and the parts of the answer: a role and a part of the name each.
 struct Question {
@@ -125,9 +127,24 @@ impl Tree {
 async fn asked(browser: &Browser, stage: &Stage, one: &Question, wrong: &mut Vec<String>) -> Result<f64> {
     browser.open(&stage.at(&one.page)).await?;
     browser.run("scrollTo(0, 0)").await?;
+    let mut seen = looked(browser, one).await?;
+    for _ in 0..LOOKS {
+        // A page that is live replaced its parts between two requests to the browser.
+        if seen.1.is_empty() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        seen = looked(browser, one).await?;
+    }
+    wrong.extend(seen.1);
+    Ok(seen.0)
+}
+
+/// How far down the answer is, and what of it is missing.
+async fn looked(browser: &Browser, one: &Question) -> Result<(f64, Vec<String>)> {
     browser.devtools("DOM.getDocument", json!({})).await?;
     let tree = Tree::of(browser).await?;
-    let mut lowest = 0.0_f64;
+    let (mut lowest, mut wrong) = (0.0_f64, Vec::new());
     for (role, name) in one.answer {
         let tops = tree.tops(browser, role, name).await?;
         match tops.iter().copied().filter(|top| (0.0..FOLD).contains(top)).reduce(f64::min) {
@@ -138,7 +155,7 @@ async fn asked(browser: &Browser, stage: &Stage, one: &Question, wrong: &mut Vec
             )),
         }
     }
-    Ok(lowest)
+    Ok((lowest, wrong))
 }
 
 /// Cases of a night beside the closed one: one that runs, one that is silent, one that needs a person.
