@@ -372,8 +372,11 @@ fn sum_in_a_result_is_cited_and_a_false_one_is_not_believed() {
         assert!(again > 0, "{form:?}");
         assert_eq!(counted as usize, report.calls.len() - again, "{form:?}");
         let text = requests(&lab, TaskKind::Investigate);
-        let shown =
-            text.iter().flat_map(|request| prompt::all_shown(request)).find(|one| one.tool == "search").unwrap();
+        let shown = text
+            .iter()
+            .flat_map(|request| prompt::all_shown(request))
+            .find(|one| one.tool == "search" && one.data.contains("/records/"));
+        let shown = shown.unwrap();
         assert!(shown.data.contains("\n/records/0 {") && shown.data.contains("\n| "), "{form:?}: {}", shown.data);
     }
 }
