@@ -280,7 +280,8 @@ async fn the_critic_sees_arguments_results_documentation_and_who_had_what() {
     let error = ask("get_toolset_info", json!({"domain": "unknown"})).await.unwrap_err();
     assert_eq!(error, "no Expert unknown was on the roster, which had shop, idle");
     let all = ask("list_toolsets", json!({})).await.unwrap();
-    let had = ["shop__orders", "shop__tail", "shop__everything", "search_result", "slice_result", "count_result"];
+    let results = ["calculate", "search_result", "slice_result", "count_result"];
+    let had = [&["shop__orders", "shop__tail", "shop__everything"][..], &results].concat();
     assert_eq!((&all["toolsets"][0]["domain"], &all["toolsets"][0]["tools"]), (&json!("shop"), &json!(had)));
     assert_eq!(all["toolsets"][1]["tools"], json!([]));
 }

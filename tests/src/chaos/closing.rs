@@ -182,11 +182,6 @@ pub fn asked(team: &Team, entries: &[Entry]) -> Result<Vec<Begun>> {
 #[derive(Deserialize)]
 struct Line {
     timestamp: Timestamp,
-    fields: Fields,
-}
-
-#[derive(Deserialize)]
-struct Fields {
     investigation: String,
     call: String,
 }
@@ -195,8 +190,8 @@ pub fn ran(team: &Team) -> Vec<Begun> {
     let mut runs = Vec::new();
     for (by, (_, log)) in team.logs().into_iter().enumerate() {
         for line in log.lines().filter(|line| line.contains("a tool runs")) {
-            let Ok(Line { timestamp, fields }) = serde_json::from_str(line) else { continue };
-            let call = format!("{} {}", fields.investigation, fields.call);
+            let Ok(Line { timestamp, investigation, call }) = serde_json::from_str(line) else { continue };
+            let call = format!("{investigation} {call}");
             runs.push(Begun { number: runs.len() as u64 + 1, call, by, at: timestamp.as_millisecond() });
         }
     }

@@ -205,10 +205,10 @@ fn prompt_is_cut_to_a_small_window_and_says_so() {
         (lab, ended.map_or_else(|failure| vec![failure.to_string()], |report| failures(&report)))
     };
     // The smallest one in which every task comes to its end: there the results are what has to give way.
-    let (lab, _) = (10_000..20_000).step_by(500).map(in_window).find(|(_, failed)| failed.is_empty()).unwrap();
+    let (lab, _) = (5_000..20_000).step_by(500).map(in_window).find(|(_, failed)| failed.is_empty()).unwrap();
     let cut = |request: &Request| String::from_utf8_lossy(&request.bytes).contains("bytes, cut:");
     assert!(lab.server.log().captured().iter().any(|c| cut(&c.request)), "a cut result says so");
-    let (_, failed) = in_window(9_000);
+    let (_, failed) = in_window(4_500);
     assert!(failed.iter().any(|f| f.contains("use a model with a larger window")), "{failed:?}");
 }
 

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use casebook_evidence::Catalog;
+use casebook_evidence::rules::RuleSet;
+use casebook_evidence::{Catalog, Declared};
 use casebook_hub::archive;
 use casebook_hub::service::{OpenAnswer, Service, Settings};
 use casebook_hub::verify::verify as verified;
@@ -103,12 +104,10 @@ impl Team {
         casebook_director::actor::start(director.env());
         let critic = enter(&nats, &join(Role::Critic, None)).await;
         casebook_critic::actor::start(critic.env());
-        let index = nats.folder().join("index.sqlite");
-        let mut catalog = Catalog::open(evidence, &index, &mut |_| {}).unwrap();
-        if let Some(team) = run::team(evidence).unwrap() {
-            catalog.declare(&team.declared).unwrap();
-        }
-        let catalog = Arc::new(catalog);
+        let index = nats.folder().join("index");
+        let declared = run::team(evidence).unwrap().map(|team| team.declared);
+        let declared = Declared { rule_set: Some(RuleSet::built_in()), ..declared.unwrap_or_default() };
+        let catalog = Arc::new(Catalog::declared_in(evidence, &index, None, &declared, &mut |_| {}).unwrap());
         let mut experts = Vec::new();
         for team_member in casebook_expert::roster::members(&catalog) {
             let expert = enter(&nats, &join(Role::Expert, Some(&team_member.member))).await;

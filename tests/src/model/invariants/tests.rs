@@ -19,7 +19,7 @@ fn good(kind: TaskKind) -> Request {
             "<alert>\n{}\n</alert>\n<sources>\n[]\n</sources>\n<journal>\n</journal>\n<question>\n{}\n</question>"
         }
         TaskKind::Review => {
-            "<journal>\n</journal>\n<toolsets>\n[]\n</toolsets>\n<findings>\n[{\"id\":\"r1-net-1\"}]\n</findings>"
+            "<alert>\n{}\n</alert>\n<question>\n{}\n</question>\n<journal>\n</journal>\n<toolsets>\n[]\n</toolsets>\n<findings>\n[{\"id\":\"r1-net-1\"}]\n</findings>"
         }
         TaskKind::Timeline => "<journal>\n</journal>\n<review>\n{}\n</review>",
         _ => {
@@ -105,7 +105,7 @@ fn each_broken_rule_is_found() {
         (Plan, section("findings", "[]"), "view: plan may not see a section findings"),
         (Investigate, section("review", "{}"), "view: investigate may not see a section review"),
         (Investigate, section("timeline", "{}"), "view: investigate may not see a section timeline"),
-        (Review, section("alert", "{}"), "view: review may not see a section alert"),
+        (Review, section("roster", "{}"), "view: review may not see a section roster"),
         (Decide, section("journal", "x"), "view: section journal comes twice"),
         (Timeline, no_review, "view: timeline has no section review"),
         (

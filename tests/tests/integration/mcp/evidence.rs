@@ -25,7 +25,7 @@ fn used(client: &mut Client) {
     assert_eq!((&answer, &found["isError"]), (&found["structuredContent"], &json!(false)));
     assert!(answer["total"].as_u64().unwrap() > 0, "{answer}");
     assert!(answer["records"][0]["line"].as_u64().unwrap() > 0, "{answer}");
-    let wrong = client.call("search", &json!({"terms": "depmod"})).unwrap_err();
+    let wrong = client.call("search", &json!({"terms": 5})).unwrap_err();
     assert!(wrong.starts_with("search: `terms` must be a list of strings"), "{wrong}");
     let unknown = client.call("delete", &json!({})).unwrap_err();
     assert!(unknown.starts_with("unknown tool \"delete\"; there are list_sources"), "{unknown}");
