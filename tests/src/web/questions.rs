@@ -82,7 +82,7 @@ fn open(id: &str) -> Vec<Question> {
         Question {
             asks: "2 what is stuck, and since when",
             page: "/".to_owned(),
-            answer: &[("link", "1 Quiet or not intact"), ("StaticText", "No event for ")],
+            answer: &[("link", "1 Stuck or not intact"), ("StaticText", "No event for ")],
         },
         Question {
             asks: "3 what did the night bring",

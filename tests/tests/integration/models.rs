@@ -126,7 +126,9 @@ fn permanent_fault_fails_its_task_and_the_flow_goes_on() {
             let paused = |f: &String| fault == Fault::NoJsonBody && f.contains("not asked, after");
             let (asked, others): (Vec<_>, Vec<_>) = failed.iter().partition(|f| f.contains(".investigate."));
             assert!(!asked.is_empty() && others.into_iter().all(paused), "{form:?} {fault:?}: {failed:?}");
-            assert!(failed.iter().all(|f| f.contains(reason)), "{form:?} {fault:?}: {failed:?}");
+            // A call that waits for the provider may run out of time.
+            let waited = |f: &String| fault == Fault::NoJsonBody && f.contains("no answer within");
+            assert!(failed.iter().all(|f| f.contains(reason) || waited(f)), "{form:?} {fault:?}: {failed:?}");
             assert!(report.findings.is_empty(), "{form:?} {fault:?}: nothing is invented");
             assert_eq!(report.verdict, Verdict::Inconclusive, "{form:?} {fault:?}");
             assert!(report.blind_spots.iter().any(|s| s.contains("its Expert failed")), "{form:?} {fault:?}");

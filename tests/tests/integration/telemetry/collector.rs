@@ -12,7 +12,7 @@ use hyper_util::rt::TokioIo;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value};
-use opentelemetry_proto::tonic::metrics::v1::{Metric, metric, number_data_point};
+use opentelemetry_proto::tonic::metrics::v1::{Metric, NumberDataPoint, metric, number_data_point};
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
@@ -135,12 +135,17 @@ pub(super) fn points(metric: &Metric) -> Vec<(Vec<KeyValue>, u64, f64)> {
         }
         metric::Data::Sum(all) => {
             assert!(all.is_monotonic, "{}", metric.name);
-            let value = |v: &number_data_point::Value| match v {
-                number_data_point::Value::AsInt(n) => *n as f64,
-                number_data_point::Value::AsDouble(n) => *n,
-            };
-            all.data_points.iter().map(|p| (p.attributes.clone(), 1, p.value.as_ref().map_or(0.0, value))).collect()
+            numbers(&all.data_points)
         }
+        metric::Data::Gauge(all) => numbers(&all.data_points),
         other => panic!("{} is {other:?}", metric.name),
     }
+}
+
+fn numbers(points: &[NumberDataPoint]) -> Vec<(Vec<KeyValue>, u64, f64)> {
+    let value = |v: &number_data_point::Value| match v {
+        number_data_point::Value::AsInt(n) => *n as f64,
+        number_data_point::Value::AsDouble(n) => *n,
+    };
+    points.iter().map(|p| (p.attributes.clone(), 1, p.value.as_ref().map_or(0.0, value))).collect()
 }
