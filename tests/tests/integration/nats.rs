@@ -105,7 +105,7 @@ impl Team {
         let critic = enter(&nats, &join(Role::Critic, None)).await;
         casebook_critic::actor::start(critic.env());
         let index = nats.folder().join("index");
-        let declared = run::team(evidence).unwrap().map(|team| team.declared);
+        let declared = run::team(evidence).unwrap().map(|team| team.declared.clone());
         let declared = Declared { rule_set: Some(RuleSet::built_in()), ..declared.unwrap_or_default() };
         let catalog = Arc::new(Catalog::declared_in(evidence, &index, None, &declared, &mut |_| {}).unwrap());
         let mut experts = Vec::new();
