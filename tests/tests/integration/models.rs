@@ -201,14 +201,16 @@ fn prompt_is_cut_to_a_small_window_and_says_so() {
     let in_window = |window: u64| {
         let more = format!("window = {window}\nmax_output = 1500\n");
         let options = Options { window: Some(window), ..Options::default() };
-        let lab = Lab::start_with(brain(), FORMS[3], &more, options).unwrap();
+        // Many results, so that they take more of the prompt than what cannot be cut.
+        let many = Brain { expert_calls: 16, ..brain() };
+        let lab = Lab::start_with(many, FORMS[3], &more, options).unwrap();
         let ended = lab.investigate(&demo(), Budget::default());
         assert_eq!(lab.server.log().rejected(), [""; 0], "no prompt was larger than the window");
         (lab, ended.map_or_else(|failure| vec![failure.to_string()], |report| failures(&report)))
     };
     let cut = |request: &Request| String::from_utf8_lossy(&request.bytes).contains("bytes, cut:");
     let mut said = Vec::new();
-    for window in (5_000..20_000).step_by(500) {
+    for window in (10_000..20_000).step_by(500) {
         let (lab, failed) = in_window(window);
         let shown = lab.server.log().captured().iter().any(|c| cut(&c.request));
         said.push((window, shown, failed.len()));
