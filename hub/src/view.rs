@@ -11,6 +11,7 @@ use casebook_protocol::{
     TimelineEvent, TimelineView, Usage, View, one_line,
 };
 
+use casebook_trust::claim;
 use casebook_trust::rule::{TIMELINE_THRESHOLD, credible, out_of_reach};
 
 use crate::lead;
@@ -287,18 +288,13 @@ fn meets(absence: &Finding, other: &Finding) -> bool {
     windows.clone().count() == 0 || windows.any(|meets| meets)
 }
 
-/// What follows these words is excepted from an absence.
-const EXCEPT: [&str; 6] = ["other than", "except", "apart from", "besides", "aside from", "beyond"];
-
 /// The part of a claim before an exception; all of it for a finding other than an absence.
 fn unexcepted(finding: &Finding) -> &str {
     let claim = finding.draft.claim.as_str();
     if finding.draft.kind != FindingKind::Absence {
         return claim;
     }
-    let lower = claim.to_ascii_lowercase();
-    let at = EXCEPT.iter().filter_map(|word| lower.find(word)).min();
-    at.and_then(|at| claim.get(..at)).unwrap_or(claim)
+    claim::exception(claim).and_then(|at| claim.get(..at)).unwrap_or(claim)
 }
 
 fn entities(finding: &Finding) -> BTreeSet<(EntityKind, String)> {

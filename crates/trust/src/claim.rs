@@ -69,6 +69,13 @@ pub fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
+/// Where a claim begins to say what it excepts from an absence, in bytes.
+pub fn exception(claim: &str) -> Option<usize> {
+    const WORDS: [&str; 6] = ["other than", "except", "apart from", "besides", "aside from", "beyond"];
+    let lower = claim.to_ascii_lowercase();
+    WORDS.iter().filter_map(|word| lower.find(word)).min()
+}
+
 /// Splits at commas, except inside a number such as `1,204`.
 fn listed(word: &str) -> Vec<&str> {
     let groups: Vec<&str> = word.trim_end_matches(',').split(',').collect();

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::Exhibit;
-use crate::claim::{Corpus, has_word};
+use crate::claim::{Corpus, exception, has_word};
 use casebook_protocol::{CitationCheck, Timestamp, one_line};
 
 mod pattern;
@@ -39,21 +39,19 @@ pub(super) fn asked_for(exhibit: &Exhibit, claim: &str) -> Result<(), String> {
     excepted(arguments.get("where").unwrap_or(&Value::Null), claim)
 }
 
-/// A condition on what a value is not must stand in the claim as an exception: nothing other than `x` was found, which does
-/// not show that there is no `x`.
+/// A condition that leaves a value out shows only that nothing other than the value was found. The claim must say so, and
+/// name the value after the exception: "no logon other than of `x`".
 fn excepted(conditions: &Value, claim: &str) -> Result<(), String> {
     const NEGATED: [&str; 3] = ["ne", "not_contains", "not_regex"];
-    const EXCEPT: [&str; 9] =
-        ["other than", "except", "apart from", "besides", "aside from", "beyond", "but ", "without", "not "];
     let negated = |one: &&Value| one.get("op").and_then(Value::as_str).is_some_and(|op| NEGATED.contains(&op));
-    let claim = claim.to_lowercase();
-    let one = conditions.as_array().into_iter().flatten().chain(conditions.is_object().then_some(conditions));
-    match one.filter(negated).count() {
-        0 => Ok(()),
-        _ if EXCEPT.iter().any(|word| claim.contains(word)) => Ok(()),
-        _ => Err("the query left values out, and the claim does not say so: write what nothing other than was found"
-            .to_owned()),
+    let all = conditions.as_array().into_iter().flatten().chain(conditions.is_object().then_some(conditions));
+    let left_out: Vec<String> = all.filter(negated).flat_map(values_in).map(|value| value.to_lowercase()).collect();
+    let before = exception(claim).and_then(|at| claim.get(..at)).map(str::to_lowercase);
+    if left_out.is_empty() || before.is_some_and(|before| !left_out.iter().any(|value| names(&before, value))) {
+        return Ok(());
     }
+    Err("the query left values out, and the claim does not say so: write that nothing other than these was found"
+        .to_owned())
 }
 
 fn text(value: String, required: bool) -> Sought {
