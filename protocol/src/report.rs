@@ -42,7 +42,7 @@ pub struct Report {
     /// Differences between Expert and Critic, and contradictions between findings.
     pub disagreements: Vec<Disagreement>,
     pub blind_spots: Vec<String>,
-    /// What no finding and no verdict can reach with these sources. Empty in reports of older versions.
+    /// The limits that the sources set to every finding and verdict. Empty in reports of older versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub out_of_reach: Vec<String>,
     /// What the Critic noticed and no finding mentions, and what became of it.

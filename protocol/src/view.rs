@@ -31,7 +31,7 @@ pub struct DirectorView {
     /// Notes on the sources that findings rest on: clocks, missing records.
     #[serde(default)]
     pub notes: Vec<SourceNote>,
-    /// What no finding and no verdict can reach with the sources of the roster.
+    /// The limits that the sources of the roster set to every finding and verdict.
     #[serde(default)]
     pub out_of_reach: Vec<String>,
     pub used: Usage,
@@ -89,7 +89,7 @@ pub struct ReviewView {
     /// The limits that Experts of this round reached, each as `domain: limit`.
     #[serde(default)]
     pub limits: Vec<String>,
-    /// What no finding and no verdict can reach with the sources of the roster.
+    /// The limits that the sources of the roster set to every finding and verdict.
     #[serde(default)]
     pub out_of_reach: Vec<String>,
 }

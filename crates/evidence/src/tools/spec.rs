@@ -66,7 +66,7 @@ pub(super) const TOOLS: [(&str, &str, &str); 8] = [
         "One read-only SELECT (SQLite) over records(id, source, file, line, nth, time, time_ns, time_basis, raw); \
          field(id, 'name') gives a field. `raw` and fields read the file for each row, and a query stops after five seconds: \
          narrow down by source, line or time_ns first. Select file and line, and columns as they are, where a row is to be \
-         quoted (`of_record`); cite a number as `count` or `aggregate`. An empty result is no evidence.",
+         quoted (`of_record`); cite a number as `count` or `aggregate`. An empty result is not evidence.",
         r#"{"type":"object","properties":{"query":{"type":"string"},"limit":{"type":"integer","minimum":1,"maximum":5000,"default":200}},"required":["query"],"additionalProperties":false}"#,
     ),
 ];

@@ -4,7 +4,7 @@ use casebook_protocol::SourceInfo;
 
 use super::{CAP_SINGLE_SOURCE, SENSORS};
 
-/// What no finding and no verdict can reach with these sources, whatever is found.
+/// The limits that these sources set to every finding and verdict, as sentences; empty if there are none.
 pub fn out_of_reach(sources: &BTreeMap<String, SourceInfo>) -> Vec<String> {
     let all: BTreeSet<&str> = sources.values().map(|source| source.sensor.as_str()).collect();
     let free = sources.values().filter(|source| !source.on_subject_host).map(|source| source.sensor.as_str());

@@ -113,7 +113,7 @@ fn told<'a>(
     })
 }
 
-/// What no finding and no verdict can reach with these sources; nothing if there is no such limit.
+/// The limits that the sources set to every finding and verdict; none if there are none.
 pub fn out_of_reach(lines: &[String]) -> Option<Section<'_>> {
     (!lines.is_empty()).then(|| Section::fixed(text_section("out_of_reach", &lines.join("\n"))))
 }
