@@ -50,7 +50,14 @@ pub(super) async fn with_alert(
     let (desk, work) = Desk::new(home, setup);
     let key = access::secret().map_err(|e| Failure::random(&e))?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.place.port));
-    let config = Config { cases, team: Some(desk.clone()), clock: Arc::new(SystemClock), key: key.clone(), address };
+    let config = Config {
+        cases,
+        team: Some(desk.clone()),
+        clock: Arc::new(SystemClock),
+        key: key.clone(),
+        address,
+        contained: false,
+    };
     let listening = listen(config).await.map_err(|e| failure(&e))?;
     let url = format!("http://{}/?k={key}", listening.address);
     announce(&url, investigates, screen);

@@ -2,7 +2,7 @@
 //! index that can be rebuilt.
 
 use std::io::Write as _;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -32,9 +32,13 @@ pub const PROGRAM: Program = Program {
 
 #[derive(Debug, Clone, Args)]
 pub struct Options {
-    /// The port on 127.0.0.1 for the pages and the API; 0 chooses a free one
+    /// The port for the pages and the API; 0 chooses a free one
     #[arg(long, value_name = "PORT", env = "CASEBOOK_API_PORT", value_parser = number::<u16>(0, 65_535), default_value = "7420")]
     pub port: u16,
+    /// The address for the pages and the API. An address other than the loopback is for a container whose port is
+    /// published on the loopback of its host: requests must name 127.0.0.1 or localhost, and there is no TLS
+    #[arg(long, value_name = "IP", env = "CASEBOOK_API_ADDRESS", default_value = "127.0.0.1")]
+    pub address: IpAddr,
     /// The folder for the index of investigations, which is rebuilt if it is missing
     #[arg(long, value_name = "DIR", env = "CASEBOOK_API_DATA", default_value = ".casebook-api")]
     pub data: PathBuf,
@@ -67,8 +71,8 @@ pub async fn serve(mut process: Service, options: Options) -> Result<(), Failure
     let Some(connection) = connected_with(&mut process, connecting).await? else { return Ok(()) };
     let index = Index::open(&options.data).map_err(Failure::failed)?;
     let cases = Arc::new(Cases::new(connection.env().store, index));
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, options.port));
-    let config = Config { cases, team: None, clock: Arc::new(SystemClock), key, address };
+    let address = SocketAddr::from((options.address, options.port));
+    let config = Config { cases, team: None, clock: Arc::new(SystemClock), key, address, contained: true };
     let listening = listen(config)
         .await
         .map_err(|error| Failure::usage(format!("{error}; choose another port with --port, or --port 0")))?;

@@ -54,7 +54,8 @@ impl Growing {
         let store: Arc<dyn Store> = Arc::clone(&self.store) as Arc<dyn Store>;
         let cases = Arc::new(Cases::new(store, Index::in_memory()?));
         let (key, address) = ("here".to_owned(), ([127, 0, 0, 1], 0).into());
-        let config = Config { cases, team: None, clock: Arc::new(SystemClock), key: key.clone(), address };
+        let config =
+            Config { cases, team: None, clock: Arc::new(SystemClock), key: key.clone(), address, contained: false };
         let listening = listen(config).await?;
         let base = format!("http://{}", listening.address);
         tokio::spawn(listening.serve(std::future::pending()));

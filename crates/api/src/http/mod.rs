@@ -49,6 +49,8 @@ pub struct Config {
     /// From [`access::secret`].
     pub key: String,
     pub address: SocketAddr,
+    /// Allows an address other than the loopback: in a container, whose port is published on the loopback of its host.
+    pub contained: bool,
 }
 
 pub(crate) struct App {
@@ -96,7 +98,7 @@ pub struct Listening {
 /// Listens, so that the address is known before the first answer.
 pub async fn listen(config: Config) -> Result<Listening, ServeError> {
     let address = config.address;
-    if !address.ip().is_loopback() {
+    if !address.ip().is_loopback() && !config.contained {
         return Err(ServeError::NotLoopback(address));
     }
     let bind = |source| ServeError::Bind { address, source };

@@ -241,8 +241,14 @@ pub(crate) async fn served_with(events: usize, change: impl FnOnce(&mut Vec<Reco
     let store = MemoryStore::default();
     store.append(&id, 0, &log[..events.min(log.len())]).await.unwrap();
     let cases = Arc::new(Cases::new(Arc::new(store.clone()), Index::in_memory().unwrap()));
-    let config =
-        Config { cases, team: None, clock: Arc::new(Noon), key: KEY.into(), address: "127.0.0.1:0".parse().unwrap() };
+    let config = Config {
+        cases,
+        team: None,
+        clock: Arc::new(Noon),
+        key: KEY.into(),
+        address: "127.0.0.1:0".parse().unwrap(),
+        contained: false,
+    };
     let listening = listen(config).await.unwrap();
     let address = listening.address;
     tokio::spawn(listening.serve(std::future::pending()));

@@ -6,8 +6,9 @@ const PREFIX: &str = "CASEBOOK_";
 
 /// The rest of the name of every variable that a program of Casebook reads. Several programs may share one set of
 /// variables.
-pub const NAMES: [&str; 32] = [
+pub const NAMES: [&str; 33] = [
     "ACCESS_KEY_FILE",
+    "API_ADDRESS",
     "API_DATA",
     "API_PORT",
     "AT_ONCE",
