@@ -15,6 +15,7 @@ pub mod many;
 pub mod model;
 pub mod nats;
 pub mod noise;
+pub mod podman;
 mod programs;
 pub mod reply;
 pub mod run;

@@ -1,0 +1,161 @@
+//! Containers for a test: Podman with `runc`, with a store of its own that is empty at first.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+use crate::{Result, nats, thirdparty};
+
+/// The image of our programs.
+pub const IMAGE: &str = "localhost/casebook";
+/// The image of the NATS server that the tests use.
+pub const NATS: &str = "localhost/nats";
+
+/// Static programs of a profile that is built in a short time.
+const PROFILE: &str = "quick";
+const COMPOSE: &str = "podman-compose==1.6.0";
+
+/// A store of images and containers. What runs in it is removed on drop.
+pub struct Podman {
+    folder: tempfile::TempDir,
+}
+
+impl Podman {
+    /// An empty store, or `None` if this machine cannot run containers. Then the test is skipped, with a message; if
+    /// `CASEBOOK_CONTAINERS` is set, that is an error.
+    ///
+    /// # Panics
+    /// If containers are required and cannot run.
+    pub fn new() -> Result<Option<Self>> {
+        let missing = missing();
+        if let Some(why) = missing {
+            assert!(std::env::var_os("CASEBOOK_CONTAINERS").is_none(), "{why}");
+            eprintln!("skipped: {why}");
+            return Ok(None);
+        }
+        let podman = Self { folder: tempfile::tempdir()? };
+        let place = podman.folder.path().display();
+        let storage =
+            format!("[storage]\ndriver = \"overlay\"\ngraphroot = \"{place}/store\"\nrunroot = \"{place}/run\"\n");
+        podman.write("storage.conf", &storage)?;
+        // The usual limits are more than some machines allow.
+        let limits = "default_ulimits = [\"nofile=4096:4096\", \"nproc=4096:4096\"]";
+        let containers = format!(
+            "[engine]\nruntime = \"runc\"\n[network]\nnetwork_backend = \"netavark\"\n[containers]\n{limits}\n"
+        );
+        podman.write("containers.conf", &containers)?;
+        Ok(Some(podman))
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<()> {
+        Ok(std::fs::write(self.folder.path().join(name), text)?)
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// A command that uses this store.
+    pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.env("CONTAINERS_STORAGE_CONF", self.folder.path().join("storage.conf"));
+        command.env("CONTAINERS_CONF", self.folder.path().join("containers.conf"));
+        command.stdin(Stdio::null());
+        command
+    }
+
+    pub fn run(&self, arguments: &[&str]) -> Result<Output> {
+        Ok(self.command("podman").args(arguments).output()?)
+    }
+
+    /// What a command printed, which must succeed.
+    pub fn said(&self, arguments: &[&str]) -> Result<String> {
+        said(self.command("podman").args(arguments))
+    }
+
+    /// Builds the image of our programs as a user without a registry does, from static programs.
+    pub fn build(&self) -> Result<()> {
+        static BUILT: OnceLock<Result<String, String>> = OnceLock::new();
+        let build = || {
+            let mut command = Command::new("deploy/image/build");
+            said(command.arg(PROFILE).current_dir(root()).env_remove("CARGO_TARGET_DIR")).map_err(|e| e.to_string())
+        };
+        BUILT.get_or_init(build).clone()?;
+        let arguments =
+            ["build", "--quiet", "--network", "none", "--build-arg", "FROM_BINARIES=ready", "--tag", IMAGE, "."];
+        said(self.command("podman").args(arguments).current_dir(root()))?;
+        Ok(())
+    }
+
+    /// Builds an image of the NATS server in place of the official one, which is in a registry.
+    pub fn build_nats(&self) -> Result<()> {
+        let folder = self.folder.path().join("nats");
+        std::fs::create_dir_all(&folder)?;
+        std::fs::copy(nats::program()?, folder.join("nats-server"))?;
+        std::fs::write(
+            folder.join("Containerfile"),
+            "FROM scratch\nCOPY nats-server /\nENTRYPOINT [\"/nats-server\"]\n",
+        )?;
+        said(self.command("podman").args(["build", "--quiet", "--tag", NATS]).arg(&folder))?;
+        Ok(())
+    }
+
+    /// `podman-compose` of the file in `deploy/compose`, with its secrets in a folder of this test.
+    pub fn compose(&self, port: u16) -> Command {
+        let mut command = self.command(thirdparty::python(&[COMPOSE]).with_file_name("podman-compose"));
+        command.current_dir(root().join("deploy/compose"));
+        command.args(["--project-name", &format!("casebook-test-{}", std::process::id())]);
+        command.env("CASEBOOK_SECRETS", self.secrets()).env("CASEBOOK_PAGES", port.to_string());
+        command.env("CASEBOOK_IMAGE", IMAGE).env("NATS_IMAGE", NATS);
+        command
+    }
+
+    /// The folder for `deploy/compose/prepare`.
+    pub fn secrets(&self) -> std::path::PathBuf {
+        self.folder.path().join("secrets")
+    }
+}
+
+impl Drop for Podman {
+    fn drop(&mut self) {
+        // A container that others need is removed only after them.
+        let remove = || self.run(&["rm", "--all", "--force", "--volumes", "--time", "0"]);
+        let failed =
+            (0..3).map(|_| remove()).find(|removed| removed.as_ref().is_ok_and(|o| o.status.success())).is_none();
+        if failed {
+            eprintln!("containers in {} were not removed", self.folder.path().display());
+        }
+        // Networks are files outside the store.
+        let _ = self.run(&["network", "prune", "--force", "--filter", &format!("label={}", label())]);
+    }
+}
+
+/// The label that `podman-compose` gives to networks.
+fn label() -> String {
+    format!("io.podman.compose.project=casebook-test-{}", std::process::id())
+}
+
+/// Why this machine cannot run containers.
+fn missing() -> Option<String> {
+    if !cfg!(target_os = "linux") || !rustix::process::geteuid().is_root() {
+        return Some("tests of containers need Linux and root".into());
+    }
+    let runs = |program: &&&str| Command::new(program).arg("--version").output().is_err();
+    let absent = ["podman", "runc", "iptables", "readelf"].iter().find(runs)?;
+    let packages = "podman runc netavark aardvark-dns iptables iproute2 binutils ca-certificates";
+    Some(format!("{absent} is not installed; apt-get install {packages}"))
+}
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+/// What a command printed, which must succeed.
+pub fn said(command: &mut Command) -> Result<String> {
+    let output = command.output().map_err(|e| format!("cannot run {command:?}: {e}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    }
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    Err(format!("{command:?} ended with {}\n{out}{err}", output.status).into())
+}
