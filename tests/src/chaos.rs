@@ -13,6 +13,7 @@ pub mod each;
 pub mod noise;
 pub mod plan;
 pub mod run;
+pub mod scale;
 
 #[derive(Debug, Clone)]
 pub struct Order {
@@ -43,6 +44,8 @@ impl Order {
             lease: 3,
             sweep: 2,
             latency: Duration::from_millis(400),
+            domain: None,
+            at_once: None,
             brain: Brain {
                 rounds: 2,
                 expert_calls: 2,

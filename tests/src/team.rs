@@ -54,6 +54,10 @@ pub struct Shape {
     /// How often a Hub sweeps, in seconds.
     pub sweep: u64,
     pub latency: Duration,
+    /// The only domain of the Experts; `None` for all domains of the evidence.
+    pub domain: Option<String>,
+    /// Investigations of each Hub, and tasks of each Director and Critic, at once; `None` for the defaults.
+    pub at_once: Option<usize>,
     pub brain: Brain,
 }
 
@@ -131,6 +135,9 @@ fn arguments(nats: &Nats, model: &str, part: Part, name: &str, shape: &Shape) ->
     let mut arguments = Vec::new();
     let mut add = |flag: &str, value: String| arguments.extend([flag.to_owned(), value]);
     add("--log", "json".into());
+    if let Some(at_once) = shape.at_once.filter(|_| part != Part::Expert) {
+        add("--at-once", at_once.to_string());
+    }
     add("--credentials", nats.credentials().display().to_string());
     if part == Part::Hub {
         add("--mac-key-file", nats.mac_key().display().to_string());
@@ -139,10 +146,12 @@ fn arguments(nats: &Nats, model: &str, part: Part, name: &str, shape: &Shape) ->
         return Ok(arguments);
     }
     let key = nats.write(&format!("{name}.key"), &key(name))?;
-    let models = models_file(model, FORMS[0], key.as_ref(), "");
+    let more = shape.at_once.map(|at_once| format!("concurrency = {at_once}")).unwrap_or_default();
+    let models = models_file(model, FORMS[0], key.as_ref(), &more);
     add("--models", nats.write(&format!("{name}.models.toml"), &models)?);
     if part == Part::Expert {
-        let profile = format!("evidence = \"evidence\"\nindex = \"{name}.index\"\n");
+        let domains = shape.domain.as_ref().map(|domain| format!("domains = [\"{domain}\"]\n")).unwrap_or_default();
+        let profile = format!("evidence = \"evidence\"\nindex = \"{name}.index\"\n{domains}");
         add("--profile", nats.write(&format!("{name}.profile.toml"), &profile)?);
     }
     Ok(arguments)

@@ -82,7 +82,7 @@ pub(super) struct Rig {
     pub(super) team: Team,
     pub(super) runtime: Runtime,
     pub(super) connection: Connection,
-    publisher: Connection,
+    pub(super) publisher: Connection,
     pub(super) away: Vec<Away>,
     expected: BTreeSet<InvestigationId>,
     seed: u64,

@@ -19,6 +19,7 @@ mod load;
 mod noise;
 mod prompts;
 mod reply;
+mod scale;
 mod sensor;
 
 /// Measures Casebook
@@ -33,6 +34,8 @@ enum Lab {
     Load(load::Arguments),
     /// Kill and pause processes of a team over NATS, and check that nothing is lost or repeated
     Chaos(chaos::Arguments),
+    /// Start 1, 2, 4 and 8 Experts of one domain on the same queue of alerts, and compare
+    Scale(scale::Arguments),
     /// Try every subject as the address of an answer, as every user of a NATS server
     Reply(reply::Arguments),
     /// Count the bytes of all prompts, compared with the whole Journal and with message history
@@ -58,6 +61,7 @@ impl Lab {
             Self::Cases(arguments) => cases::run(&arguments),
             Self::Load(arguments) => load::run(&arguments),
             Self::Chaos(arguments) => chaos::run(&arguments),
+            Self::Scale(arguments) => scale::run(&arguments),
             Self::Reply(arguments) => reply::run(&arguments),
             Self::Prompts(arguments) => prompts::run(&arguments),
             Self::Bench(arguments) => bench::run(arguments),
