@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::prelude::*;
-use casebook_protocol::{Domain, InvestigationId, Phase, Report, TaskId};
+use casebook_protocol::{Domain, InvestigationId, Phase, Report, TaskId, TaskKind};
 use casebook_runtime::Env;
 use serde::Serialize;
 use tokio::sync::oneshot;
@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 use crate::batch::{self, Input, Worked};
 use crate::error::HubError;
 use crate::ledger::Ledger;
+use crate::state::{Progress, TaskState};
 
 mod handle;
 mod notices;
@@ -43,6 +44,8 @@ pub struct InvestigationObservation {
     pub round: u32,
     pub seq: u64,
     pub in_flight: Vec<TaskId>,
+    /// An Expert has answered.
+    pub examined: bool,
     /// Inputs that wait for the store.
     pub waiting: usize,
 }
@@ -204,6 +207,7 @@ impl Investigation {
             round: 0,
             seq: 0,
             in_flight: Vec::new(),
+            examined: false,
             waiting: 0,
         };
         let queue = VecDeque::from([Input::GoOn, Input::Sweep]);
@@ -275,6 +279,8 @@ impl Investigation {
         self.seen.round = state.round;
         self.seen.seq = state.last_seq();
         self.seen.in_flight = state.in_flight().map(|(id, _)| id.clone()).collect();
+        let ended = |task: &TaskState| task.kind == TaskKind::Investigate && task.progress != Progress::Requested;
+        self.seen.examined = state.tasks.values().any(ended);
     }
 
     /// Enqueues outside the batch, so that a full task queue does not delay the recording of outcomes.

@@ -26,18 +26,14 @@ use crate::examination;
 use crate::state::{Case, State};
 
 pub mod known;
+mod pace;
 #[cfg(test)]
 mod tests;
 
 use known::Known;
 pub use known::{Source, Wish, investigation_id};
-
-/// How often to check the queues without a hint: another Hub may have died with a job.
-const LOOK: Duration = Duration::from_secs(2);
-/// The pause before a failed job is tried again.
-const AGAIN: Duration = Duration::from_secs(10);
-/// The longest pause before an investigation in which no model answered goes on.
-const LONGEST: Duration = Duration::from_secs(30 * 60);
+pub use pace::Capacity;
+use pace::{AGAIN, LOOK, SOON, patience};
 
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -97,6 +93,7 @@ pub struct Intake {
     hub: HubHandle,
     settings: Arc<Settings>,
     members: Members,
+    capacity: Capacity,
     wake: Arc<Notify>,
     permits: Arc<Semaphore>,
     running: Arc<Mutex<JoinSet<()>>>,
@@ -105,11 +102,6 @@ pub struct Intake {
     watchers: Arc<Mutex<BTreeMap<InvestigationId, Vec<Watcher>>>>,
     /// Serialises acceptance if the log is written first, so that equal alerts become one investigation.
     accepting: Arc<tokio::sync::Mutex<()>>,
-}
-
-/// The pause after so many rounds without an answer.
-fn patience(rounds: usize) -> Duration {
-    AGAIN.saturating_mul(1 << rounds.saturating_sub(1).min(10)).min(LONGEST)
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -126,6 +118,7 @@ impl Intake {
             hub,
             settings: Arc::new(settings),
             members,
+            capacity: Arc::new(|| None),
             wake: Arc::default(),
             running: Arc::default(),
             waiting: Arc::default(),
@@ -250,12 +243,14 @@ impl Intake {
                 if !std::mem::replace(&mut alone, anyone == Some(false)) && alone {
                     tracing::warn!("no Expert available; alerts wait until one joins");
                 }
-                if anyone == Some(true)
+                let may = self.may_begin().await;
+                if may
+                    && anyone == Some(true)
                     && let Some(case) = self.most_urgent().await
                 {
                     break case;
                 }
-                let _ = tokio::time::timeout(LOOK, self.wake.notified()).await;
+                let _ = tokio::time::timeout(if may { LOOK } else { SOON }, self.wake.notified()).await;
             };
             self.wake.notify_one();
             let this = self.clone();

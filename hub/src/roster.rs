@@ -24,6 +24,7 @@ struct Instance {
     since: Timestamp,
     seen: Timestamp,
     member: Option<Member>,
+    at_once: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -118,10 +119,11 @@ impl Roster {
             );
             return Err(Refusal { reason, for_good: false });
         }
-        let fresh = Instance { since: now, seen: now, member: None };
+        let fresh = Instance { since: now, seen: now, member: None, at_once: 0 };
         let instance = instances.entry(join.instance.clone()).or_insert(fresh);
         instance.seen = now;
         instance.member.clone_from(&join.member);
+        instance.at_once = join.at_once;
         Ok(())
     }
 
@@ -162,6 +164,18 @@ impl Roster {
 
     pub fn instances(&self, queue: &Queue, now: Timestamp) -> usize {
         self.there(queue, now).count()
+    }
+
+    /// The tasks that the Experts of a domain perform at once; of several domains, the one with the fewest. `None` if
+    /// that is not known.
+    pub fn capacity(&self, now: Timestamp) -> Option<usize> {
+        let experts = self.seen.keys().filter(|(role, _)| *role == Role::Expert);
+        let of = |(role, domain): &(Role, Option<Domain>)| {
+            let queue = Queue::new(*role, domain.as_ref());
+            let each = self.there(&queue, now).map(|(_, instance)| instance.at_once);
+            each.reduce(usize::saturating_add).filter(|sum| *sum > 0)
+        };
+        experts.filter_map(of).min()
     }
 
     /// The available Experts, in order of domain. `None` until the Hub has listened for [`SETTLE`].
@@ -212,6 +226,7 @@ mod tests {
             domain: Some(domain("network")),
             instance: instance.into(),
             member: Some(Member { description: sees.into(), ..member("network") }),
+            at_once: 4,
             leaves: false,
         }
     }
@@ -236,6 +251,23 @@ mod tests {
         roster.see(&Join { leaves: true, ..expert("a", "x") }, at(3)).unwrap();
         roster.join(&expert("c", "y"), at(17)).unwrap();
         assert_eq!(roster.members(at(17)).unwrap()[0].description, "y");
+    }
+
+    #[test]
+    fn capacity_is_that_of_the_slowest_domain() {
+        let mut roster = Roster::new(3, at(0));
+        assert_eq!(roster.capacity(at(0)), None);
+        let other = |instance: &str, at_once| {
+            let (name, member) = (domain("identity"), Some(member("identity")));
+            Join { domain: Some(name), member, at_once, ..expert(instance, "x") }
+        };
+        for join in [expert("a", "x"), expert("b", "x"), other("c", 5)] {
+            roster.join(&join, at(0)).unwrap();
+        }
+        assert_eq!(roster.capacity(at(1)), Some(5));
+        roster.join(&other("d", 7), at(1)).unwrap();
+        assert_eq!(roster.capacity(at(1)), Some(8));
+        assert_eq!(roster.capacity(at(40)), None, "all are gone");
     }
 
     #[test]

@@ -94,7 +94,11 @@ impl Service {
             evidence: String::new(),
             record_first: false,
         };
-        let intake = Intake::new(env.clone(), hub.clone(), door, members);
+        let capacity = {
+            let (roster, clock) = (Arc::clone(&roster), Arc::clone(&env.clock));
+            Arc::new(move || roster.lock().unwrap_or_else(PoisonError::into_inner).capacity(clock.now()))
+        };
+        let intake = Intake::new(env.clone(), hub.clone(), door, members).paced(capacity);
         let shared = Arc::new(Shared { nats, env, hub, intake, keeping: settings.keeping, roster });
         let service = Self { shared, loops: Arc::default() };
         service.serve().await?;

@@ -19,6 +19,9 @@ pub struct Join {
     pub instance: String,
     #[serde(default)]
     pub member: Option<Member>,
+    /// The tasks that this process performs at once; 0 if it does not say.
+    #[serde(default)]
+    pub at_once: usize,
     /// It leaves and takes no more work.
     #[serde(default)]
     pub leaves: bool,

@@ -38,6 +38,7 @@ fn join(role: Role, member: Option<&Member>) -> Join {
         domain: member.map(|m| m.domain.clone()),
         instance: "one".into(),
         member: member.cloned(),
+        at_once: 4,
         leaves: false,
     }
 }

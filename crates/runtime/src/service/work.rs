@@ -113,6 +113,7 @@ async fn at(mut service: Service, assignment: Assignment) -> Result<(), Failure>
         domain: assignment.queue.domain.clone(),
         instance: service.health.name().to_owned(),
         member: assignment.member,
+        at_once: assignment.at_once,
         leaves: false,
     };
     let worker = (assignment.worker)(connection.env());
