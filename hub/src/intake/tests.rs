@@ -77,6 +77,36 @@ fn most_urgent_alert_begins_first_and_the_others_wait() {
 }
 
 #[test]
+fn cases_without_an_answer_of_an_expert_are_limited_by_severity() {
+    let world = world(Arc::new(MemoryStore::default()), Faults::default());
+    run(async {
+        // Without a team no Expert answers.
+        let hub = HubHandle::start(world.env.clone(), Duration::from_secs(3600));
+        let many = Settings { at_once: 64, waiting: Some(64), ..settings("/logs") };
+        let intake = intake(&world, &hub, many).paced(Arc::new(|| Some(2)));
+        let mut critical = BTreeSet::new();
+        for n in 0..20 {
+            let severity = if n % 5 == 4 { "critical" } else { "low" };
+            let accepted = intake.accept(&alert(&n.to_string(), severity), Source::Nats).await.unwrap();
+            critical.extend((n % 5 == 4).then_some(accepted.investigation));
+        }
+        let working = tokio::spawn({
+            let intake = intake.clone();
+            async move { intake.work().await }
+        });
+        while hub.observe().await.unwrap().open.len() < 4 {
+            tokio::task::yield_now().await;
+        }
+        tokio::time::sleep(pace::SOON * 2).await;
+        let open: BTreeSet<_> = hub.observe().await.unwrap().open.into_iter().map(|one| one.investigation).collect();
+        assert_eq!(open, critical);
+        soon(intake.drain()).await.unwrap();
+        soon(working).await.unwrap();
+    })
+    .unwrap();
+}
+
+#[test]
 fn limits_of_a_person_are_recorded_and_refused_if_they_allow_no_call() {
     let world = world(Arc::new(MemoryStore::default()), Faults::default());
     run(async {

@@ -205,7 +205,7 @@ fn units_are_valid_and_sandboxed() {
     }
     let units = std::fs::read_dir(deploy("systemd")).unwrap().flatten().map(|entry| entry.path());
     let units: Vec<PathBuf> = units.filter(|path| path.extension().is_some_and(|e| e == "service")).collect();
-    assert_eq!(units.len(), 5);
+    assert_eq!(units.len(), 6);
     for unit in units {
         // The unit exposes at most 2.5 of 10, as `systemd-analyze security` counts.
         let output = Command::new("systemd-analyze")
