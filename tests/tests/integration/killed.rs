@@ -14,7 +14,7 @@ use casebook_runtime::nats::streams;
 use casebook_tests::chaos::each::each;
 use casebook_tests::chaos::plan::{Blow, Strike, Target};
 use casebook_tests::chaos::run::{Survived, alert, check, run, run_with};
-use casebook_tests::chaos::{Order, closing};
+use casebook_tests::chaos::{Order, closing, scale};
 use casebook_tests::generate;
 use casebook_tests::team::{Part, Team};
 
@@ -196,4 +196,15 @@ fn hub_killed_during_an_append_loses_nothing() {
     let lease = i64::try_from(streams::LEASE.as_millis()).unwrap();
     runtime.block_on(check(&team, &connection, &expected, (&[], lease), &mut found)).unwrap();
     assert_eq!(survived((team, found)).investigations, 6);
+}
+
+/// `casebook-lab scale` in short.
+#[test]
+fn experts_of_a_domain_share_their_queue_and_lose_nothing() {
+    let mut order = Order::small(3);
+    order.shape.latency = Duration::from_millis(300);
+    let scaled = scale::run(&order, 2).unwrap();
+    assert_eq!((scaled.lost, scaled.made[1], &scaled.faults), (0, 0, &vec![]), "{scaled}");
+    let all: usize = scaled.calls.iter().sum();
+    assert!(all > 0 && scaled.calls.iter().all(|calls| calls * 4 >= all), "each has a quarter at least: {scaled}");
 }
