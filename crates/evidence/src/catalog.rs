@@ -15,12 +15,12 @@ use super::load::{build, cache_folder};
 use super::private;
 use super::rules::RuleSet;
 use super::walk::walk;
-use super::{LoadError, Progress, ReadError, Record, Skipped, Source};
+use super::{Format, LoadError, Progress, ReadError, Record, Skipped, Source};
 
 mod file;
 
-use file::{changed, fingerprint, unchanged};
-pub(crate) use file::{hash_of, kept, read_part};
+pub(crate) use file::{changed, hash_of, kept, read_part};
+use file::{fingerprint, unchanged};
 
 /// Idle connections to the index.
 const IDLE_MAX: usize = 4;
@@ -40,7 +40,7 @@ pub struct Catalog {
     rules: String,
     idle: Mutex<Vec<Connection>>,
     /// Files found unchanged, with the size and time of change that they had then.
-    checked: Mutex<HashMap<usize, (u64, i64)>>,
+    checked: Mutex<HashMap<String, (u64, i64)>>,
     /// The acts of each alert by its text, which all Experts over these files ask for.
     pub(crate) listed: Mutex<HashMap<String, Arc<Mutex<Option<Acts>>>>>,
 }
@@ -147,12 +147,13 @@ impl Catalog {
         let fingerprint = fingerprint(&meta.manifest);
         let mut sources = Vec::new();
         let mut inner = Vec::new();
-        for Stored { source, shape, names, cache } in meta.sources {
+        let known: HashMap<&str, &Manifest> = meta.manifest.iter().map(|m| (m.file.as_str(), m)).collect();
+        for Stored { source, shape, names, cache, outer } in meta.sources {
             let path = match cache {
                 Some(name) => cache_folder(index).join(name),
                 None => root.join(&source.file),
             };
-            let evidence = meta.manifest.iter().find(|m| m.file == source.file).cloned();
+            let evidence = known.get(outer.as_str()).map(|m| Manifest::clone(m));
             let evidence =
                 evidence.unwrap_or(Manifest { file: String::new(), size: 0, mtime: 0, sha256: String::new() });
             inner.push(Inner { shape: Arc::new(shape), names, path, evidence });
@@ -263,7 +264,10 @@ impl Catalog {
         })?;
         let lines = self.sources.get(source).map_or(0, |s| s.lines);
         found.ok_or_else(|| {
-            missing(if line > lines || line == 0 {
+            let of_events = self.sources.get(source).is_some_and(|s| s.format == Format::Evtx);
+            missing(if of_events {
+                format!(": the event log has no record with this number; the last is {lines}")
+            } else if line > lines || line == 0 {
                 format!(": the file has lines 1 to {lines}")
             } else if nth > 1 {
                 format!(", number {nth} on that line")
@@ -325,7 +329,7 @@ impl Catalog {
     /// The text of a source, after a check that it is unchanged.
     pub(crate) fn text(&self, source: i64) -> Result<File, ReadError> {
         let (_, inner) = self.inner(source)?;
-        self.still_same(usize::try_from(source).unwrap_or(usize::MAX), inner)?;
+        self.still_same(inner)?;
         File::open(&inner.path).map_err(|e| ReadError::Read { file: inner.evidence.file.clone(), source: e })
     }
 
@@ -355,12 +359,12 @@ impl Catalog {
             oversize: entry.oversize,
             length: u64::try_from(entry.length).unwrap_or(0),
             bytes,
-            shape: known.map_or_else(|| Arc::new(Shape::of(super::Format::Plain)), |(_, i)| Arc::clone(&i.shape)),
+            shape: known.map_or_else(|| Arc::new(Shape::of(Format::Plain)), |(_, i)| Arc::clone(&i.shape)),
         }
     }
 
     /// Skips the check if size and time of change are the same; otherwise hashes the indexed part of the file.
-    fn still_same(&self, place: usize, inner: &Inner) -> Result<(), ReadError> {
+    fn still_same(&self, inner: &Inner) -> Result<(), ReadError> {
         let file = &inner.evidence.file;
         let failed = |source| ReadError::Read { file: file.clone(), source };
         let meta = fs::metadata(self.root.join(file)).map_err(failed)?;
@@ -371,12 +375,12 @@ impl Catalog {
         if now.0 < inner.evidence.size {
             return Err(ReadError::Changed(file.clone()));
         }
-        let known = |checked: &HashMap<usize, (u64, i64)>| checked.get(&place) == Some(&now);
+        let known = |checked: &HashMap<String, (u64, i64)>| checked.get(file) == Some(&now);
         if known(&self.checked.lock().unwrap_or_else(PoisonError::into_inner)) {
             return Ok(());
         }
         self.same_bytes(inner)?;
-        self.checked.lock().unwrap_or_else(PoisonError::into_inner).insert(place, now);
+        self.checked.lock().unwrap_or_else(PoisonError::into_inner).insert(file.clone(), now);
         Ok(())
     }
 

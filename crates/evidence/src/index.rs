@@ -20,7 +20,7 @@ use super::time::year;
 pub(crate) mod hits;
 
 /// Raise it when the stored data or the way to find it changes.
-pub(crate) const VERSION: u32 = 13;
+pub(crate) const VERSION: u32 = 14;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Stored {
@@ -30,6 +30,8 @@ pub(crate) struct Stored {
     pub(crate) names: Vec<String>,
     /// None if the text is the evidence file itself.
     pub(crate) cache: Option<String>,
+    /// The evidence file that the text is in.
+    pub(crate) outer: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -26,6 +26,7 @@ impl Catalog {
         let hashes = known.map(|one| FileHash { file: one.file.clone(), bytes: one.size, sha256: one.sha256.clone() });
         let mut listed: Vec<FileHash> = hashes.collect();
         listed.sort();
+        listed.dedup();
         let more = listed.len().saturating_sub(MAX_FILES) as u64;
         listed.truncate(MAX_FILES);
         let of_source = |source: &Source| {

@@ -27,6 +27,8 @@ pub enum Format {
     KeyValue,
     /// Windows events, one `<Event>` for each record.
     XmlEvents,
+    /// A Windows event log. Its line numbers are record ids.
+    Evtx,
     /// Configuration Manager and Intune: `<![LOG[text]LOG]!><time="…" date="…" component="…">`.
     CmTrace,
     /// The audit log of ModSecurity: one record for each transaction, in parts between lines such as
@@ -53,6 +55,7 @@ impl Format {
             Self::Cef => "CEF or LEEF",
             Self::KeyValue => "key=value lines",
             Self::XmlEvents => "Windows events as XML",
+            Self::Evtx => "Windows event log",
             Self::CmTrace => "Configuration Manager log",
             Self::ModSecurity => "ModSecurity audit log",
             Self::Plain => "plain lines",

@@ -32,7 +32,7 @@ pub(crate) fn read_part(file: &mut File, entry: &Entry, offset: u64, length: u64
     Ok(bytes)
 }
 
-pub(super) fn changed(meta: &fs::Metadata) -> i64 {
+pub(crate) fn changed(meta: &fs::Metadata) -> i64 {
     let since = meta.modified().ok().and_then(|t| t.duration_since(UNIX_EPOCH).ok());
     since.and_then(|d| i64::try_from(d.as_nanos()).ok()).unwrap_or(0)
 }

@@ -26,10 +26,10 @@ fn what_is_no_folder_of_evidence_is_refused_with_the_reason() {
 #[test]
 fn files_without_records_are_listed_beside_the_others() {
     let folder =
-        Folder::new(&[("a.log", b"x\n"), ("b.evtx", b"ElfFile\0rest"), ("sub/c.log", b""), ("d.log", b"\n\n")]);
+        Folder::new(&[("a.log", b"x\n"), ("b.7z", b"7z\xbc\xaf\x27\x1crest"), ("sub/c.log", b""), ("d.log", b"\n\n")]);
     let catalog = folder.open();
     let skipped: Vec<String> = catalog.skipped().iter().map(|s| format!("{}: {}", s.file, s.reason)).collect();
-    assert_eq!(skipped, ["b.evtx: Windows event log (evtx): export it as XML, JSON or CSV", "sub/c.log: empty"]);
+    assert_eq!(skipped, ["b.7z: 7z archive: unpack it first, for example with `7z x`", "sub/c.log: empty"]);
     assert_eq!(catalog.sources()[1].blank_lines, 2);
 }
 
