@@ -359,11 +359,13 @@ impl State {
         casebook_trust::account::merged(self.listed.values())
     }
 
-    /// The notes on the sources that these checks rest on, each once, in order.
+    /// The notes on the sources that these checks rest on, and on files that are no source because they could not be
+    /// loaded, each once, in order.
     pub fn notes<'a>(&self, checks: impl Iterator<Item = &'a Checked>) -> Vec<SourceNote> {
         let sources: BTreeSet<&str> = checks.flat_map(Checked::sources).collect();
-        let all =
-            self.files.values().flat_map(|files| &files.notes).filter(|note| sources.contains(note.source.as_str()));
+        let known = self.sources();
+        let counts = |note: &&SourceNote| sources.contains(note.source.as_str()) || !known.contains_key(&note.source);
+        let all = self.files.values().flat_map(|files| &files.notes).filter(counts);
         all.collect::<BTreeSet<_>>().into_iter().cloned().collect()
     }
 

@@ -6,10 +6,12 @@ use std::path::{Component, Path};
 use casebook_protocol::{FileHash, Files, MAX_FILES, MAX_NOTES, SourceNote, one_line};
 
 use super::catalog::hash_of;
-use super::{Catalog, ReadError, Source};
+use super::{Catalog, ReadError, Skipped, Source};
 
 /// Characters of a note.
 const NOTE: usize = 240;
+/// Files that are not loaded, among the notes.
+const LEFT_OUT: usize = MAX_NOTES / 2;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept {
@@ -38,9 +40,26 @@ impl Catalog {
             let all = own.chain(malformed).chain(untimed);
             all.map(|note| SourceNote { source: source.id.clone(), note }).collect::<Vec<_>>()
         };
-        let mut notes: Vec<SourceNote> = self.sources().iter().flat_map(of_source).collect();
+        let mut notes = self.not_loaded();
+        notes.extend(self.sources().iter().flat_map(of_source));
         notes.truncate(MAX_NOTES);
         Files { listed, more, notes }
+    }
+
+    fn not_loaded(&self) -> Vec<SourceNote> {
+        let about =
+            |source: &str, note: String| SourceNote { source: one_line(source, NOTE), note: one_line(&note, NOTE) };
+        let what = |one: &Skipped| {
+            let extent = if one.in_part { "loaded in part" } else { "not loaded" };
+            format!("{extent}: {}", one.reason)
+        };
+        let skipped = self.skipped();
+        let mut notes: Vec<SourceNote> = skipped.iter().take(LEFT_OUT).map(|one| about(&one.file, what(one))).collect();
+        let more = skipped.len().saturating_sub(LEFT_OUT);
+        if more > 0 {
+            notes.push(about("evidence", format!("{more} more files are not loaded")));
+        }
+        notes
     }
 
     /// The text of the `nth` record that starts on `line` of `file`: whole, or of its first `bytes` bytes.

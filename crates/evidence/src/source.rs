@@ -172,12 +172,21 @@ impl Source {
     }
 }
 
-/// A file without records that can be read, with the reason.
+/// A file, or a part of it, without records that can be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
     /// Relative to the evidence folder.
     pub file: String,
     pub reason: String,
+    /// Other parts of the file are loaded.
+    #[serde(default)]
+    pub in_part: bool,
+}
+
+impl Skipped {
+    pub(crate) fn new(file: &str, reason: impl Into<String>) -> Self {
+        Self { file: file.to_owned(), reason: reason.into(), in_part: false }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

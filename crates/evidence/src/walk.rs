@@ -95,7 +95,7 @@ fn look(root: &Path, path: &Path, own: &Path) -> Result<Entry, String> {
 }
 
 fn skip(root: &Path, path: &Path, reason: String) -> Skipped {
-    Skipped { file: relative(root, path), reason }
+    Skipped::new(&relative(root, path), reason)
 }
 
 fn relative(root: &Path, path: &Path) -> String {

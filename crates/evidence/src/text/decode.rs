@@ -20,6 +20,7 @@ pub(super) fn decompress(kind: &Kind, file: File, out: &mut Sink<'_>) -> Option<
     let written = out.written;
     copied.err().map(|error| match out.full() {
         Some(why) => format!("{why}: only the first {written} bytes are loaded"),
+        None if written == 0 => format!("the {name} stream is damaged ({error})"),
         None => {
             format!("the {name} stream is damaged after {written} bytes of text ({error}): what comes before is loaded")
         }

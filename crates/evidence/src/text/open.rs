@@ -70,12 +70,13 @@ impl Opener {
         if opened.texts.iter().any(|(_, text)| text.cached) {
             same(found, &mut opened)?;
         }
-        summed(found, &mut opened.skipped);
+        let any = !opened.texts.is_empty();
+        summed(found, &mut opened.skipped, any);
         Ok(opened)
     }
 
     fn item(&mut self, mut item: Item, found: &Found, opened: &mut Opened) -> Result<(), LoadError> {
-        let skip = |item: &Item, reason: String| Skipped { file: item.name.clone(), reason };
+        let skip = |item: &Item, reason: String| Skipped::new(&item.name, reason);
         if item.size == 0 {
             let why = item
                 .notes
@@ -135,10 +136,7 @@ impl Opener {
 
     fn read(item: &Item, opened: &mut Opened) -> Option<File> {
         let file = File::open(&item.path);
-        file.map_err(|e| {
-            opened.skipped.push(Skipped { file: item.name.clone(), reason: format!("cannot be read: {e}") })
-        })
-        .ok()
+        file.map_err(|e| opened.skipped.push(Skipped::new(&item.name, format!("cannot be read: {e}")))).ok()
     }
 
     fn decompress(&mut self, kind: &Kind, item: &Item, found: &Found, opened: &mut Opened) -> Result<(), LoadError> {
@@ -187,7 +185,7 @@ impl Opener {
         if size == 0 {
             let why = failed.or_else(|| (!notes.is_empty()).then(|| notes.join("; ")));
             let reason = why.unwrap_or_else(|| "it has no records".to_owned());
-            opened.skipped.push(Skipped { file: item.name.clone(), reason });
+            opened.skipped.push(Skipped::new(&item.name, reason));
             let _ = std::fs::remove_file(path);
             return Ok(());
         }
@@ -201,9 +199,12 @@ impl Opener {
 
     fn members(&mut self, kind: &Kind, item: &Item, found: &Found, opened: &mut Opened) -> Result<(), LoadError> {
         let Some(file) = Self::read(item, opened) else { return Ok(()) };
-        let of_archive = |reason: String| Skipped { file: item.name.clone(), reason };
+        let of_archive = |reason: String| Skipped::new(&item.name, reason);
+        let before = opened.texts.len();
         opened.skipped.extend(item.notes.iter().cloned().map(of_archive));
+        let mut any = false;
         let mut take = |member: Member<'_>| {
+            any = true;
             if !self.room.member() {
                 opened.skipped.push(of_archive(format!("{}: the rest is not loaded", Room::too_many())));
                 return Ok(false);
@@ -216,7 +217,10 @@ impl Opener {
             Ok(true)
         };
         let note = archive::members(kind, file, &mut take)?;
-        opened.skipped.extend(note.map(of_archive));
+        let none = (!any).then(|| "an archive without members".to_owned());
+        opened.skipped.extend(note.or(none).map(of_archive));
+        let in_part = opened.texts.len() > before;
+        opened.skipped.iter_mut().filter(|one| one.file == item.name).for_each(|one| one.in_part = in_part);
         Ok(())
     }
 
@@ -237,14 +241,12 @@ impl Opener {
             (None, What::File(reader)) => reader,
             (None, _) => return Ok(()),
             (Some(reason), _) => {
-                opened.skipped.push(Skipped { file: name, reason });
+                opened.skipped.push(Skipped::new(&name, reason));
                 return Ok(());
             }
         };
         if !self.names.insert(name.clone()) {
-            opened
-                .skipped
-                .push(Skipped { file: name, reason: "another file has this name: only the first is loaded".into() });
+            opened.skipped.push(Skipped::new(&name, "another file has this name: only the first is loaded"));
             return Ok(());
         }
         let (path, mut sink) = self.create()?;
@@ -253,6 +255,7 @@ impl Opener {
         let size = sink.finish()?;
         let note = copied.err().map(|error| match full {
             Some(why) => format!("{why}: only the first {size} bytes are loaded"),
+            None if size == 0 => format!("it is damaged ({error})"),
             None => format!("it is damaged after {size} bytes ({error}): what comes before is loaded"),
         });
         let inner = Item {
@@ -282,15 +285,16 @@ fn same(found: &Found, opened: &mut Opened) -> Result<(), LoadError> {
         for (_, text) in opened.texts.drain(..).filter(|(_, text)| text.cached) {
             let _ = std::fs::remove_file(&text.path);
         }
-        opened.skipped.push(Skipped { file: found.file.clone(), reason: reason.into() });
+        opened.skipped.push(Skipped::new(&found.file, reason));
     }
     opened.texts.iter_mut().for_each(|(_, text)| text.sha256 = Some(sha256.clone()));
     Ok(())
 }
 
 /// Replaces the skipped members after the first [`NAMED`] by their number for each reason.
-fn summed(found: &Found, skipped: &mut Vec<Skipped>) {
-    let (members, mut kept): (Vec<Skipped>, Vec<Skipped>) = skipped.drain(..).partition(|s| s.file.contains("!/"));
+fn summed(found: &Found, skipped: &mut Vec<Skipped>, in_part: bool) {
+    let (mut members, mut kept): (Vec<Skipped>, Vec<Skipped>) = skipped.drain(..).partition(|s| s.file.contains("!/"));
+    members.sort_by_key(|member| ["empty", "binary file", "executable"].contains(&member.reason.as_str()));
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for (number, member) in members.into_iter().enumerate() {
         if number < NAMED {
@@ -303,7 +307,7 @@ fn summed(found: &Found, skipped: &mut Vec<Skipped>) {
         let all: u64 = counts.values().sum();
         let reasons: Vec<String> = counts.into_iter().take(NAMED).map(|(why, n)| format!("{n} × {why}")).collect();
         let reason = format!("{all} more members are not loaded: {}", reasons.join(", "));
-        kept.push(Skipped { file: found.file.clone(), reason });
+        kept.push(Skipped { in_part, ..Skipped::new(&found.file, reason) });
     }
     *skipped = kept;
 }

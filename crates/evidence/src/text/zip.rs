@@ -1,7 +1,7 @@
 //! Zip archives, read by their directory without holding it in memory.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 
 use flate2::read::DeflateDecoder;
 use jiff::civil::DateTime;
@@ -62,7 +62,7 @@ pub(super) fn members(file: File, take: &mut Take<'_>) -> Result<Option<String>,
                         },
                         _ => Box::new(DeflateDecoder::new(raw)),
                     };
-                    give(What::File(&mut found.verifying_reader(inflated)))?
+                    give(What::File(&mut Checked::new(inflated, &entry)))?
                 }
             }
         };
@@ -72,6 +72,34 @@ pub(super) fn members(file: File, take: &mut Take<'_>) -> Result<Option<String>,
     }
     let stated = archive.entries_hint();
     Ok((stated != read).then(|| format!("the zip archive states {stated} members, but lists {read}")))
+}
+
+/// Compares size and checksum at the end, after all bytes were given.
+struct Checked<'r> {
+    inner: Box<dyn Read + 'r>,
+    crc: flate2::Crc,
+    stated: (u64, u32),
+    read: u64,
+}
+
+impl<'r> Checked<'r> {
+    fn new(inner: Box<dyn Read + 'r>, entry: &ZipFileHeaderRecord<'_>) -> Self {
+        let stated = (entry.uncompressed_size_hint(), entry.crc32());
+        Self { inner, crc: flate2::Crc::new(), stated, read: 0 }
+    }
+}
+
+impl Read for Checked<'_> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buf)?;
+        self.crc.update(buf.get(..read).unwrap_or_default());
+        self.read += read as u64;
+        if read == 0 && !buf.is_empty() && (self.read, self.crc.sum()) != self.stated {
+            let what = if self.read == self.stated.0 { "its checksum is wrong" } else { "its size is wrong" };
+            return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+        }
+        Ok(read)
+    }
 }
 
 fn refused(entry: &ZipFileHeaderRecord<'_>) -> Option<String> {
