@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use casebook_protocol::hash::sha256_hex;
-use casebook_protocol::{Acts, Timestamp};
+use casebook_protocol::{Acts, Snapshot, Timestamp};
 use rusqlite::{Connection, OptionalExtension};
 
 use super::declared::{Declared, Origin, counted};
@@ -19,8 +19,8 @@ use super::{Format, LoadError, Progress, ReadError, Record, Skipped, Source};
 
 mod file;
 
+use file::{Checked, fingerprint, unchanged};
 pub(crate) use file::{changed, hash_of, kept, read_part};
-use file::{fingerprint, unchanged};
 
 /// Idle connections to the index.
 const IDLE_MAX: usize = 4;
@@ -37,10 +37,11 @@ pub struct Catalog {
     inner: Vec<Inner>,
     skipped: Vec<Skipped>,
     fingerprint: String,
+    read: Timestamp,
     rules: String,
     idle: Mutex<Vec<Connection>>,
-    /// Files found unchanged, with the size and time of change that they had then.
-    checked: Mutex<HashMap<String, (u64, i64)>>,
+    /// Files that changed and still hold the bytes that were indexed.
+    checked: Mutex<HashMap<String, Checked>>,
     /// The acts of each alert by its text, which all Experts over these files ask for.
     pub(crate) listed: Mutex<HashMap<String, Arc<Mutex<Option<Acts>>>>>,
 }
@@ -49,7 +50,8 @@ pub struct Catalog {
 pub(crate) struct Inner {
     pub(crate) shape: Arc<Shape>,
     pub(crate) names: Vec<String>,
-    path: PathBuf,
+    /// The decoded text; none if it is the evidence file itself.
+    cached: Option<PathBuf>,
     pub(crate) evidence: Manifest,
 }
 
@@ -149,14 +151,16 @@ impl Catalog {
         let mut inner = Vec::new();
         let known: HashMap<&str, &Manifest> = meta.manifest.iter().map(|m| (m.file.as_str(), m)).collect();
         for Stored { source, shape, names, cache, outer } in meta.sources {
-            let path = match cache {
-                Some(name) => cache_folder(index).join(name),
-                None => root.join(&source.file),
-            };
+            let cached = cache.map(|name| cache_folder(index).join(name));
             let evidence = known.get(outer.as_str()).map(|m| Manifest::clone(m));
-            let evidence =
-                evidence.unwrap_or(Manifest { file: String::new(), size: 0, mtime: 0, sha256: String::new() });
-            inner.push(Inner { shape: Arc::new(shape), names, path, evidence });
+            let evidence = evidence.unwrap_or(Manifest {
+                file: String::new(),
+                size: 0,
+                mtime: 0,
+                sha256: String::new(),
+                inode: (0, 0),
+            });
+            inner.push(Inner { shape: Arc::new(shape), names, cached, evidence });
             sources.push(source);
         }
         Self {
@@ -168,6 +172,7 @@ impl Catalog {
             inner,
             skipped: meta.skipped,
             fingerprint,
+            read: meta.read,
             rules: meta.rules,
             idle: Mutex::new(Vec::new()),
             checked: Mutex::new(HashMap::new()),
@@ -214,6 +219,11 @@ impl Catalog {
     /// SHA-256 over path, size and content of every file.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
+    }
+
+    /// The files as they were read, and when.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot { id: self.fingerprint.clone(), read: self.read }
     }
 
     /// The record that starts on `line` of `file`; the first one if there are several.
@@ -329,8 +339,9 @@ impl Catalog {
     /// The text of a source, after a check that it is unchanged.
     pub(crate) fn text(&self, source: i64) -> Result<File, ReadError> {
         let (_, inner) = self.inner(source)?;
-        self.still_same(inner)?;
-        File::open(&inner.path).map_err(|e| ReadError::Read { file: inner.evidence.file.clone(), source: e })
+        let place = self.place(&inner.evidence)?;
+        let path = inner.cached.as_ref().unwrap_or(&place);
+        File::open(path).map_err(|e| ReadError::Read { file: inner.evidence.file.clone(), source: e })
     }
 
     pub(crate) fn bytes(&self, entry: &Entry, offset: u64, length: u64) -> Result<Vec<u8>, ReadError> {
@@ -363,25 +374,27 @@ impl Catalog {
         }
     }
 
-    /// Skips the check if size and time of change are the same; otherwise hashes the indexed part of the file.
-    fn still_same(&self, inner: &Inner) -> Result<(), ReadError> {
-        let file = &inner.evidence.file;
-        let failed = |source| ReadError::Read { file: file.clone(), source };
-        let meta = fs::metadata(self.root.join(file)).map_err(failed)?;
-        let now = (meta.len(), changed(&meta));
-        if now == (inner.evidence.size, inner.evidence.mtime) {
-            return Ok(());
+    /// Where the indexed bytes of the file are. A file may grow, and a rotation may rename it.
+    pub(crate) fn place(&self, evidence: &Manifest) -> Result<PathBuf, ReadError> {
+        let path = self.root.join(&evidence.file);
+        let meta = fs::metadata(&path);
+        if meta.as_ref().is_ok_and(|meta| (meta.len(), changed(meta)) == (evidence.size, evidence.mtime)) {
+            return Ok(path);
         }
-        if now.0 < inner.evidence.size {
-            return Err(ReadError::Changed(file.clone()));
+        let known = self.checked.lock().unwrap_or_else(PoisonError::into_inner).get(&evidence.file).cloned();
+        if let Some(place) = known.and_then(|known| known.still(evidence)) {
+            return Ok(place);
         }
-        let known = |checked: &HashMap<String, (u64, i64)>| checked.get(file) == Some(&now);
-        if known(&self.checked.lock().unwrap_or_else(PoisonError::into_inner)) {
-            return Ok(());
+        let found = Checked::find(&path, evidence);
+        match (found, meta) {
+            (Some(found), _) => {
+                let place = found.path.clone();
+                self.checked.lock().unwrap_or_else(PoisonError::into_inner).insert(evidence.file.clone(), found);
+                Ok(place)
+            }
+            (None, Err(source)) => Err(ReadError::Read { file: evidence.file.clone(), source }),
+            (None, Ok(_)) => Err(ReadError::Changed(evidence.file.clone())),
         }
-        self.same_bytes(inner)?;
-        self.checked.lock().unwrap_or_else(PoisonError::into_inner).insert(file.clone(), now);
-        Ok(())
     }
 
     fn same_bytes(&self, inner: &Inner) -> Result<(), ReadError> {

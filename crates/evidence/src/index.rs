@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use casebook_protocol::{Precision, TimeBasis};
+use casebook_protocol::{Precision, TimeBasis, Timestamp};
 use rusqlite::{Connection, OpenFlags, Row, params};
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ use super::time::year;
 pub(crate) mod hits;
 
 /// Raise it when the stored data or the way to find it changes.
-pub(crate) const VERSION: u32 = 14;
+pub(crate) const VERSION: u32 = 15;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Stored {
@@ -41,6 +41,7 @@ pub(crate) struct Manifest {
     pub(crate) mtime: i64,
     /// Empty if the file was skipped without reading it.
     pub(crate) sha256: String,
+    pub(crate) inode: (u64, u64),
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -52,6 +53,8 @@ pub(crate) struct Meta {
     pub(crate) guessed: Guess,
     /// The hash of the evaluated set of rules; empty if there was none.
     pub(crate) rules: String,
+    /// When the files were read.
+    pub(crate) read: Timestamp,
 }
 
 /// Choices that the evidence does not determine.

@@ -68,6 +68,7 @@ pub(crate) fn build(
     if let Some(folder) = index.parent().filter(|f| !f.as_os_str().is_empty()) {
         private::folder(folder)?;
     }
+    let read = now();
     let writer = Writer::create(index)?;
     let cache = cache_folder(index);
     match std::fs::remove_dir_all(&cache) {
@@ -85,8 +86,8 @@ pub(crate) fn build(
         let opened = opener.open(&file)?;
         skipped.extend(opened.skipped);
         if opened.texts.is_empty() {
-            let Found { file, size, mtime, .. } = file;
-            manifest.push(Manifest { file, size, mtime, sha256: String::new() });
+            let Found { file, size, mtime, inode, .. } = file;
+            manifest.push(Manifest { file, size, mtime, sha256: String::new(), inode });
         }
         for (found, body) in opened.texts {
             prepared.push(Prepared::new(found, body)?);
@@ -105,9 +106,15 @@ pub(crate) fn build(
     manifest.dedup_by(|a, b| a.file == b.file);
     skipped.sort_by(|a, b| a.file.cmp(&b.file));
     let rules = rules.map_or(Ok(String::new()), |rules| writer.correlate(rules, &mut sources))?;
-    let meta = Meta { version: VERSION, manifest, skipped, sources, guessed, rules };
+    let meta = Meta { version: VERSION, manifest, skipped, sources, guessed, rules, read };
     writer.finish(&meta)?;
     Ok(meta)
+}
+
+fn now() -> Timestamp {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let ns = i128::try_from(since.as_nanos()).unwrap_or(0);
+    Timestamp::from_nanosecond(ns).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
 fn run(
@@ -394,7 +401,8 @@ impl Reading {
                 self.prepared.body.path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
             });
         let outer = found.outer.clone();
-        let manifest = Manifest { file: found.outer, size: found.size, mtime: found.mtime, sha256 };
+        let Found { outer: file, size, mtime, inode, .. } = found;
+        let manifest = Manifest { file, size, mtime, sha256, inode };
         let kept = self.rules.map(SourcePass::finish).unwrap_or_default();
         (Stored { source, shape: Shape::clone(&self.shape), names, cache, outer }, manifest, kept)
     }

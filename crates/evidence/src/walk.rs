@@ -18,6 +18,8 @@ pub(crate) struct Found {
     pub(crate) size: u64,
     /// Nanoseconds since 1970.
     pub(crate) mtime: i64,
+    /// The numbers of its device and its place there, which it keeps when it is renamed.
+    pub(crate) inode: (u64, u64),
 }
 
 /// All regular files below `root` in order of path, and what else was found. Symbolic links are not followed: a
@@ -91,7 +93,19 @@ fn look(root: &Path, path: &Path, own: &Path) -> Result<Entry, String> {
         .and_then(|d| i64::try_from(d.as_nanos()).ok())
         .unwrap_or(0);
     let file = relative(root, path);
-    Ok(Entry::File(Found { outer: file.clone(), file, path: path.to_path_buf(), size: meta.len(), mtime }))
+    Ok(Entry::File(Found {
+        outer: file.clone(),
+        file,
+        path: path.to_path_buf(),
+        size: meta.len(),
+        mtime,
+        inode: inode(&meta),
+    }))
+}
+
+pub(crate) fn inode(meta: &fs::Metadata) -> (u64, u64) {
+    use std::os::unix::fs::MetadataExt;
+    (meta.dev(), meta.ino())
 }
 
 fn skip(root: &Path, path: &Path, reason: String) -> Skipped {
