@@ -1,26 +1,25 @@
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use casebook_protocol::hash::sha256_hex;
-use casebook_protocol::{Acts, Snapshot, Timestamp};
+use casebook_protocol::{Acts, Timestamp};
 use rusqlite::{Connection, OptionalExtension};
 
 use super::declared::{Declared, Origin, counted};
 use super::fields::Shape;
 use super::hint::Hint;
+use super::index::cache_folder;
 use super::index::{self, ENTRY, Entry, Manifest, Meta, Stored};
-use super::load::{build, cache_folder};
-use super::private;
-use super::rules::RuleSet;
 use super::walk::walk;
 use super::{Format, LoadError, Progress, ReadError, Record, Skipped, Source};
 
 mod file;
+mod snapshot;
 
-use file::{Checked, fingerprint, unchanged};
+use file::{Checked, fingerprint};
 pub(crate) use file::{changed, hash_of, kept, read_part};
+use snapshot::Wish;
 
 /// Idle connections to the index.
 const IDLE_MAX: usize = 4;
@@ -30,6 +29,11 @@ const IDLE_MAX: usize = 4;
 pub struct Catalog {
     root: PathBuf,
     index: PathBuf,
+    /// The folder of indexes; none if the index has a path of its own.
+    folder: Option<PathBuf>,
+    /// Held while the catalog lives, so that no process removes the index.
+    used: Option<File>,
+    manifest: Vec<Manifest>,
     sources: Vec<Source>,
     /// The sensor that each source counts as.
     counted: Vec<String>,
@@ -55,12 +59,6 @@ pub(crate) struct Inner {
     pub(crate) evidence: Manifest,
 }
 
-/// Names the index after the whole path, so that an index is built once for each folder.
-pub fn index_name(evidence: &Path) -> String {
-    let name = sha256_hex(evidence.as_os_str().as_encoded_bytes());
-    format!("{}.sqlite", name.get(..16).unwrap_or(&name))
-}
-
 impl Catalog {
     /// Loads `evidence_dir` with the index `index_path`. The index is built again if the evidence has changed.
     /// `<index_path>.cache` holds decompressed text.
@@ -71,29 +69,13 @@ impl Catalog {
         index_path: &Path,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Self, LoadError> {
-        Self::opened(evidence_dir, index_path, None, None, progress)
-    }
-
-    fn opened(
-        evidence_dir: &Path,
-        index_path: &Path,
-        hint: Option<&Hint>,
-        rules: Option<&Arc<RuleSet>>,
-        progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<Self, LoadError> {
-        let (found, skipped) = walk(evidence_dir, index_path)?;
-        let known = index::meta(index_path).filter(|meta| unchanged(meta, &found, index_path));
-        let same = |meta: &Meta| rules.is_none_or(|rules| meta.rules == rules.hash());
-        if let Some(meta) = known.as_ref().filter(|meta| same(meta)) {
-            let there = Self::new(evidence_dir, index_path, meta.clone());
-            let files: Vec<&str> = there.sources.iter().map(|s| s.file.as_str()).collect();
-            if meta.guessed.holds(hint, &files, |file, line| there.find(file, line, 1).ok()?.time) {
-                return Ok(there);
-            }
+        let wish = Wish::default();
+        let found = walk(evidence_dir, index_path)?;
+        let mut looked = Vec::new();
+        match Self::there(evidence_dir, index_path, &found.0, &wish, &mut looked) {
+            Some(catalog) => Ok(catalog),
+            None => Self::made(evidence_dir, index_path, found, &wish, &looked, progress),
         }
-        let looked = known.map(|meta| meta.guessed.told).unwrap_or_default();
-        let meta = build(evidence_dir, index_path, (found, skipped), hint, &looked, rules, progress)?;
-        Ok(Self::new(evidence_dir, index_path, meta))
     }
 
     /// Like [`Catalog::open`], with the index in `folder`, which several processes may share: one builds it
@@ -106,27 +88,7 @@ impl Catalog {
         hint: Option<&Hint>,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Self, LoadError> {
-        Self::with_rules_in(evidence_dir, folder, hint, None, progress)
-    }
-
-    fn with_rules_in(
-        evidence_dir: &Path,
-        folder: &Path,
-        hint: Option<&Hint>,
-        rules: Option<&Arc<RuleSet>>,
-        progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<Self, LoadError> {
-        let failed = |path: &Path| {
-            let path = path.to_path_buf();
-            move |source| LoadError::Write { path, source }
-        };
-        let evidence = evidence_dir.canonicalize().map_err(|_| LoadError::NoFolder(evidence_dir.to_path_buf()))?;
-        private::folder(folder)?;
-        let index = folder.join(index_name(&evidence));
-        let lock = index.with_extension("lock");
-        let held = private::file(&lock).map_err(failed(&lock))?;
-        held.lock().map_err(failed(&lock))?;
-        Self::opened(&evidence, &index, hint, rules, progress)
+        Self::in_folder(evidence_dir, folder, &Wish { hint, ..Wish::default() }, progress)
     }
 
     /// Like [`Catalog::open_in`], with what the configuration states about the sources.
@@ -140,7 +102,7 @@ impl Catalog {
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Self, LoadError> {
         let rules = declared.rule_set.as_ref();
-        let mut catalog = Self::with_rules_in(evidence_dir, folder, hint, rules, progress)?;
+        let mut catalog = Self::in_folder(evidence_dir, folder, &Wish { hint, rules, files: None }, progress)?;
         catalog.declare(declared)?;
         Ok(catalog)
     }
@@ -166,10 +128,13 @@ impl Catalog {
         Self {
             root: root.to_path_buf(),
             index: index.to_path_buf(),
+            folder: None,
+            used: None,
             counted: counted(sources.iter().map(origin)),
             declared: Declared::default(),
             sources,
             inner,
+            manifest: meta.manifest,
             skipped: meta.skipped,
             fingerprint,
             read: meta.read,
@@ -219,11 +184,6 @@ impl Catalog {
     /// SHA-256 over path, size and content of every file.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
-    }
-
-    /// The files as they were read, and when.
-    pub fn snapshot(&self) -> Snapshot {
-        Snapshot { id: self.fingerprint.clone(), read: self.read }
     }
 
     /// The record that starts on `line` of `file`; the first one if there are several.
@@ -372,36 +332,6 @@ impl Catalog {
             bytes,
             shape: known.map_or_else(|| Arc::new(Shape::of(Format::Plain)), |(_, i)| Arc::clone(&i.shape)),
         }
-    }
-
-    /// Where the indexed bytes of the file are. A file may grow, and a rotation may rename it.
-    pub(crate) fn place(&self, evidence: &Manifest) -> Result<PathBuf, ReadError> {
-        let path = self.root.join(&evidence.file);
-        let meta = fs::metadata(&path);
-        if meta.as_ref().is_ok_and(|meta| (meta.len(), changed(meta)) == (evidence.size, evidence.mtime)) {
-            return Ok(path);
-        }
-        let known = self.checked.lock().unwrap_or_else(PoisonError::into_inner).get(&evidence.file).cloned();
-        if let Some(place) = known.and_then(|known| known.still(evidence)) {
-            return Ok(place);
-        }
-        let found = Checked::find(&path, evidence);
-        match (found, meta) {
-            (Some(found), _) => {
-                let place = found.path.clone();
-                self.checked.lock().unwrap_or_else(PoisonError::into_inner).insert(evidence.file.clone(), found);
-                Ok(place)
-            }
-            (None, Err(source)) => Err(ReadError::Read { file: evidence.file.clone(), source }),
-            (None, Ok(_)) => Err(ReadError::Changed(evidence.file.clone())),
-        }
-    }
-
-    fn same_bytes(&self, inner: &Inner) -> Result<(), ReadError> {
-        let file = &inner.evidence.file;
-        let hash = hash_of(&self.root.join(file), inner.evidence.size)
-            .map_err(|source| ReadError::Read { file: file.clone(), source })?;
-        if hash == inner.evidence.sha256 { Ok(()) } else { Err(ReadError::Changed(file.clone())) }
     }
 }
 

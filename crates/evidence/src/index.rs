@@ -230,6 +230,18 @@ impl Writer {
     }
 }
 
+pub(crate) fn cache_folder(index: &Path) -> PathBuf {
+    let mut name = index.as_os_str().to_owned();
+    name.push(".cache");
+    PathBuf::from(name)
+}
+
+pub(crate) fn now() -> Timestamp {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let ns = i128::try_from(since.as_nanos()).unwrap_or(0);
+    Timestamp::from_nanosecond(ns).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
 pub(crate) fn open(path: &Path) -> rusqlite::Result<Connection> {
     let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     db.execute_batch("PRAGMA query_only=ON; PRAGMA mmap_size=1073741824; PRAGMA cache_size=-8192;")?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
@@ -11,7 +11,7 @@ use casebook_protocol::{Precision, TimeBasis, Timestamp};
 
 use super::fields::{self, Shape};
 use super::hint::Hint;
-use super::index::{Block, Entry, Looked, Manifest, Meta, Stored, VERSION, Writer};
+use super::index::{Block, Entry, Looked, Manifest, Meta, Stored, VERSION, Writer, cache_folder, now};
 use super::prepare::{self, Prepared};
 use super::private;
 use super::profile::Profile;
@@ -48,12 +48,6 @@ struct Batch {
     file: Arc<str>,
     position: u64,
     carried: Vec<Carried>,
-}
-
-pub(crate) fn cache_folder(index: &Path) -> PathBuf {
-    let mut name = index.as_os_str().to_owned();
-    name.push(".cache");
-    PathBuf::from(name)
 }
 
 pub(crate) fn build(
@@ -109,12 +103,6 @@ pub(crate) fn build(
     let meta = Meta { version: VERSION, manifest, skipped, sources, guessed, rules, read };
     writer.finish(&meta)?;
     Ok(meta)
-}
-
-fn now() -> Timestamp {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let ns = i128::try_from(since.as_nanos()).unwrap_or(0);
-    Timestamp::from_nanosecond(ns).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
 fn run(

@@ -3,12 +3,15 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use casebook_protocol::hash::sha256_hex;
 
+use super::{Catalog, Inner};
+use crate::ReadError;
+use crate::index::cache_folder;
 use crate::index::{Entry, Manifest, Meta};
-use crate::load::cache_folder;
 use crate::split::OVERSIZE_KEPT;
 use crate::text::Hashing;
 use crate::walk::{Found, inode};
@@ -61,6 +64,38 @@ pub(super) fn unchanged(meta: &Meta, found: &[Found], index: &Path) -> bool {
                     || (!known.sha256.is_empty()
                         && hash_of(&now.path, now.size).is_ok_and(|hash| hash == known.sha256)))
         })
+}
+
+impl Catalog {
+    /// Where the indexed bytes of the file are. A file may grow, and a rotation may rename it.
+    pub(crate) fn place(&self, evidence: &Manifest) -> Result<PathBuf, ReadError> {
+        let path = self.root.join(&evidence.file);
+        let meta = fs::metadata(&path);
+        if meta.as_ref().is_ok_and(|meta| (meta.len(), changed(meta)) == (evidence.size, evidence.mtime)) {
+            return Ok(path);
+        }
+        let known = self.checked.lock().unwrap_or_else(PoisonError::into_inner).get(&evidence.file).cloned();
+        if let Some(place) = known.and_then(|known| known.still(evidence)) {
+            return Ok(place);
+        }
+        let found = Checked::find(&path, evidence);
+        match (found, meta) {
+            (Some(found), _) => {
+                let place = found.path.clone();
+                self.checked.lock().unwrap_or_else(PoisonError::into_inner).insert(evidence.file.clone(), found);
+                Ok(place)
+            }
+            (None, Err(source)) => Err(ReadError::Read { file: evidence.file.clone(), source }),
+            (None, Ok(_)) => Err(ReadError::Changed(evidence.file.clone())),
+        }
+    }
+
+    pub(super) fn same_bytes(&self, inner: &Inner) -> Result<(), ReadError> {
+        let file = &inner.evidence.file;
+        let hash = hash_of(&self.root.join(file), inner.evidence.size)
+            .map_err(|source| ReadError::Read { file: file.clone(), source })?;
+        if hash == inner.evidence.sha256 { Ok(()) } else { Err(ReadError::Changed(file.clone())) }
+    }
 }
 
 /// How long a file that grew is believed by its edges, before all of it is hashed again.

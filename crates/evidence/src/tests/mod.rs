@@ -6,6 +6,7 @@ mod damage;
 mod declare;
 mod evtx;
 mod formats;
+mod grow;
 mod times;
 mod told;
 mod tools;
