@@ -117,6 +117,7 @@ mod tests {
             toolset: began.toolset.clone(),
             sources: began.sources.clone(),
             earlier: vec![],
+            snapshot: Vec::new(),
         };
         let task = Arc::new(Task {
             id: TaskId::of(1, TaskKind::Investigate, Some(&began.domain)),

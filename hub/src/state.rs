@@ -194,7 +194,9 @@ impl State {
                     files.listed.iter().filter(|file| !known.listed.contains(file)).cloned().collect::<Vec<_>>(),
                 );
                 known.more = known.more.max(files.more);
-                self.snapshots.extend(files.snapshot.clone());
+                let fresh = files.snapshot.iter().filter(|new| !self.snapshots.iter().any(|known| known.id == new.id));
+                let fresh: Vec<Snapshot> = fresh.cloned().collect();
+                self.snapshots.extend(fresh);
                 for note in files.notes.iter().filter(|note| !known.notes.contains(note)).cloned().collect::<Vec<_>>() {
                     known.notes.push(note);
                 }

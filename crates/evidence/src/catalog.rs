@@ -19,7 +19,7 @@ mod snapshot;
 
 use file::{Checked, fingerprint};
 pub(crate) use file::{changed, hash_of, kept, read_part};
-use snapshot::Wish;
+use snapshot::{Cases, Wish};
 
 /// Idle connections to the index.
 const IDLE_MAX: usize = 4;
@@ -33,6 +33,9 @@ pub struct Catalog {
     folder: Option<PathBuf>,
     /// Held while the catalog lives, so that no process removes the index.
     used: Option<File>,
+    hint: Option<Hint>,
+    cases: Mutex<Cases>,
+    loading: Mutex<()>,
     manifest: Vec<Manifest>,
     sources: Vec<Source>,
     /// The sensor that each source counts as.
@@ -130,6 +133,9 @@ impl Catalog {
             index: index.to_path_buf(),
             folder: None,
             used: None,
+            hint: None,
+            cases: Mutex::default(),
+            loading: Mutex::default(),
             counted: counted(sources.iter().map(origin)),
             declared: Declared::default(),
             sources,

@@ -1,8 +1,9 @@
 //! Snapshots of a folder that grows: each has an index of its own.
 
+use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use casebook_protocol::hash::sha256_hex;
@@ -33,6 +34,16 @@ impl Wish<'_> {
         };
         self.files.is_none_or(|files| files.iter().all(has))
     }
+}
+
+/// Investigations whose snapshot is kept open.
+const CASES_MAX: usize = 64;
+
+/// The snapshots of investigations. None is the catalog itself.
+#[derive(Debug, Default)]
+pub(super) struct Cases {
+    newest: Option<Arc<Catalog>>,
+    open: VecDeque<(String, Option<Arc<Catalog>>)>,
 }
 
 type Walked = (Vec<Found>, Vec<Skipped>);
@@ -105,7 +116,7 @@ impl Catalog {
         for index in snapshots(&base).into_iter().rev() {
             let Ok(used) = claim(&index) else { continue };
             if let Some(mut there) = Self::there(&evidence, &index, &found, wish, &mut looked) {
-                (there.folder, there.used) = (Some(folder.to_path_buf()), Some(used));
+                there.keep(folder, used, wish);
                 return Ok(there);
             }
         }
@@ -130,11 +141,56 @@ impl Catalog {
                 same
             });
             if found.len() == before {
-                (made.folder, made.used) = (Some(folder.to_path_buf()), Some(used));
+                made.keep(folder, used, wish);
                 tidy(&base, &index);
                 return Ok(made);
             }
         }
+    }
+
+    fn keep(&mut self, folder: &Path, used: File, wish: &Wish<'_>) {
+        self.folder = Some(folder.to_path_buf());
+        self.used = Some(used);
+        self.hint = wish.hint.cloned();
+    }
+
+    /// The catalog for an investigation, the same each time: as of `files`, or of the folder as it is at the first call
+    /// if nothing was read for the investigation yet.
+    ///
+    /// Errors: Those of [`Catalog::open_in`].
+    pub fn for_case(self: &Arc<Self>, case: &str, files: &[FileHash]) -> Result<Arc<Self>, LoadError> {
+        let cases = || self.cases.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = || {
+            let found = cases().open.iter().find(|(known, _)| known == case).map(|(_, open)| open.clone())?;
+            Some(found.unwrap_or_else(|| Arc::clone(self)))
+        };
+        if let Some(known) = known() {
+            return Ok(known);
+        }
+        // One loads; calls of investigations whose snapshot is open do not wait for it.
+        let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known() {
+            return Ok(known);
+        }
+        let newest = cases().newest.clone().unwrap_or_else(|| Arc::clone(self));
+        let found = if files.is_empty() { newest.renewed()? } else { newest.as_of(files)? };
+        // A reference to itself would keep the catalog for ever.
+        let other = Some(&found).filter(|found| !Arc::ptr_eq(found, self)).cloned();
+        let mut cases = cases();
+        if files.is_empty() {
+            cases.newest.clone_from(&other);
+        }
+        if cases.open.len() >= CASES_MAX {
+            cases.open.pop_front();
+        }
+        cases.open.push_back((case.to_owned(), other));
+        drop(cases);
+        Ok(found)
+    }
+
+    /// Whether the folder had this file when it was read.
+    pub fn has_file(&self, file: &str) -> bool {
+        self.manifest.binary_search_by(|known| known.file.as_str().cmp(file)).is_ok()
     }
 
     /// The files as they were read, and when.
@@ -173,7 +229,7 @@ impl Catalog {
     }
 
     fn again(&self, folder: &Path, files: Option<&[FileHash]>) -> Result<Arc<Self>, LoadError> {
-        let wish = Wish { hint: None, rules: self.declared.rule_set.as_ref(), files };
+        let wish = Wish { hint: self.hint.as_ref(), rules: self.declared.rule_set.as_ref(), files };
         let mut catalog = Self::in_folder(&self.root, folder, &wish, &mut |_| {})?;
         catalog.declare(&self.declared)?;
         Ok(Arc::new(catalog))

@@ -123,3 +123,23 @@ fn emptied_and_removed_files_are_blind_spots_and_the_others_are_searched() {
         assert!(same.files().notes.iter().any(|note| note.blind && note.source == "a.log"), "{how}");
     }
 }
+
+#[test]
+fn an_investigation_keeps_its_snapshot_and_a_new_one_sees_more() {
+    let folder = Folder::new(&[("a.log", b"mark one\n"), ("b.log", b"mark two\n")]);
+    let catalog = opened(&folder);
+    let of = |case: &str, files: &[casebook_protocol::FileHash]| catalog.for_case(case, files).unwrap();
+    assert_eq!(total(&of("first", &[]), "mark"), 2);
+    append(&folder, "a.log", "mark three\n");
+    assert_eq!(total(&of("first", &[]), "mark"), 2);
+    let second = of("second", &[]);
+    assert_eq!(total(&second, "mark"), 3);
+    append(&folder, "a.log", "mark four\n");
+    // Another process takes over both investigations.
+    let other = opened(&folder);
+    let files = |catalog: &Arc<Catalog>| catalog.files().listed;
+    assert_eq!(total(&other.for_case("first", &files(&of("first", &[]))).unwrap(), "mark"), 2);
+    assert_eq!(total(&other.for_case("second", &files(&second)).unwrap(), "mark"), 3);
+    assert_eq!(total(&other.for_case("third", &[]).unwrap(), "mark"), 4);
+    assert_eq!(total(&catalog, "mark"), 2);
+}
