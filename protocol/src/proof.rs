@@ -69,7 +69,8 @@ pub struct SourceNote {
     pub source: String,
     pub note: String,
     /// Records were not searched, so a reader must know even if no finding rests on the source.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    // Messages between processes do not name their fields, so none may be left out.
+    #[serde(default)]
     pub blind: bool,
 }
 

@@ -56,7 +56,8 @@ impl Catalog {
             let extent = if one.in_part { "loaded in part" } else { "not loaded" };
             format!("{extent}: {}", one.reason)
         };
-        let skipped = self.skipped();
+        // An empty file has no record that could be missed.
+        let skipped: Vec<&Skipped> = self.skipped().iter().filter(|one| one.reason != "empty").collect();
         let mut notes: Vec<SourceNote> = skipped.iter().take(LEFT_OUT).map(|one| about(&one.file, what(one))).collect();
         let gone = |place: i64| {
             let (source, inner) = self.inner(place).ok()?;

@@ -3,8 +3,8 @@
 use casebook_protocol::report::{ReportFinding, TaskUsage};
 use casebook_protocol::{
     AccountedAct, Bearing, CallId, Citation, Credibility, EventTime, FindingKind, GapKind, LeadState, Locator,
-    Precision, Proof, RecordRef, Report, Rule, Ruling, Score, Snapshot, TaskKind, Timestamp, ToolCall, Usage, Verdict, Weight,
-    one_line,
+    Precision, Proof, RecordRef, Report, Rule, Ruling, Score, Snapshot, TaskKind, Timestamp, ToolCall, Usage, Verdict,
+    Weight, one_line,
 };
 use casebook_trust::backing::{Backing, Search, Unfound};
 use casebook_trust::headline;

@@ -1,6 +1,6 @@
 //! Snapshots of a folder that grows: each has an index of its own.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
@@ -36,14 +36,28 @@ impl Wish<'_> {
     }
 }
 
-/// Investigations whose snapshot is kept open.
-const CASES_MAX: usize = 64;
+/// Investigations whose snapshot is remembered.
+const CASES_MAX: usize = 1_000;
+/// Further snapshots that are kept open. Each has an index on disk.
+const OPEN_MAX: usize = 4;
 
 /// The snapshots of investigations. None is the catalog itself.
 #[derive(Debug, Default)]
 pub(super) struct Cases {
     newest: Option<Arc<Catalog>>,
     open: VecDeque<(String, Option<Arc<Catalog>>)>,
+}
+
+impl Cases {
+    /// Forgets the oldest. Later tasks of such an investigation name the files that were read for it.
+    fn limit(&mut self) {
+        let snapshots = |open: &VecDeque<(String, Option<Arc<Catalog>>)>| {
+            open.iter().filter_map(|(_, catalog)| catalog.as_ref().map(Arc::as_ptr)).collect::<BTreeSet<_>>().len()
+        };
+        while self.open.len() > CASES_MAX || snapshots(&self.open) > OPEN_MAX {
+            self.open.pop_front();
+        }
+    }
 }
 
 type Walked = (Vec<Found>, Vec<Skipped>);
@@ -180,10 +194,8 @@ impl Catalog {
         if files.is_empty() {
             cases.newest.clone_from(&other);
         }
-        if cases.open.len() >= CASES_MAX {
-            cases.open.pop_front();
-        }
         cases.open.push_back((case.to_owned(), other));
+        cases.limit();
         drop(cases);
         Ok(found)
     }

@@ -143,3 +143,20 @@ fn an_investigation_keeps_its_snapshot_and_a_new_one_sees_more() {
     assert_eq!(total(&other.for_case("third", &[]).unwrap(), "mark"), 4);
     assert_eq!(total(&catalog, "mark"), 2);
 }
+
+#[test]
+fn few_snapshots_stay_open_and_an_older_one_is_made_again() {
+    let folder = Folder::new(&[("a.log", b"mark 0\n")]);
+    let catalog = opened(&folder);
+    let mut first = Vec::new();
+    for n in 1..9u64 {
+        append(&folder, "a.log", &format!("mark {n}\n"));
+        let of_case = catalog.for_case(&n.to_string(), &[]).unwrap();
+        assert_eq!(total(&of_case, "mark"), n + 1);
+        if n == 1 {
+            first = of_case.files().listed;
+        }
+    }
+    assert!(indexes(&folder) <= 6, "{}", indexes(&folder));
+    assert_eq!(total(&catalog.for_case("1", &first).unwrap(), "mark"), 2);
+}
