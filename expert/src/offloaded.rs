@@ -106,3 +106,64 @@ impl Tools for Offloaded {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use casebook_protocol::Question;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::roster::members;
+    use casebook_evidence::Catalog;
+
+    async fn total(tools: &Arc<dyn Tools>) -> u64 {
+        let answer = tools.call("search", r#"{"terms":["mark"]}"#).await.unwrap();
+        serde_json::from_str::<Value>(&answer).unwrap()["total"].as_u64().unwrap()
+    }
+
+    #[tokio::test]
+    async fn each_instance_reads_the_snapshot_of_an_investigation() {
+        let folder = tempfile::tempdir().unwrap();
+        let (logs, index) = (folder.path().join("logs"), folder.path().join("index"));
+        std::fs::create_dir(&logs).unwrap();
+        std::fs::write(logs.join("a.log"), "mark one\n").unwrap();
+        let append = |text: &[u8]| {
+            std::fs::OpenOptions::new().append(true).open(logs.join("a.log")).unwrap().write_all(text).unwrap();
+        };
+        // As a process does at its start.
+        let start = || {
+            let catalog = Arc::new(Catalog::open_in(&logs, &index, None, &mut |_| {}).unwrap());
+            members(&catalog).remove(0)
+        };
+        let first = start();
+        let of = |tools: &Arc<dyn Tools>, id: &str, snapshot: Vec<FileHash>| {
+            let view = ExpertView {
+                alert: Alert::parse(b"{}").unwrap(),
+                journal: vec![],
+                question: Question { text: "what ran?".into(), to: vec![], follow: vec![] },
+                toolset: first.member.toolset.clone(),
+                sources: first.member.sources.clone(),
+                earlier: vec![],
+                snapshot,
+            };
+            tools.for_case(&InvestigationId::new(id).unwrap(), &view).unwrap()
+        };
+        let old = of(&first.tools, "old", vec![]);
+        assert_eq!(total(&old).await, 1);
+        let read = old.files().await.unwrap();
+        append(b"mark two\n");
+        std::fs::write(logs.join("late.log"), "mark three\n").unwrap();
+        assert_eq!(total(&of(&first.tools, "old", vec![])).await, 1);
+        let new = of(&first.tools, "new", vec![]);
+        assert_eq!(total(&new).await, 2, "late.log is in no source of the roster");
+        let notes = new.files().await.unwrap().notes;
+        assert!(notes.iter().any(|note| note.blind && note.source == "late.log"), "{notes:?}");
+        let second = start();
+        let again = of(&second.tools, "old", read.listed.clone());
+        assert_eq!(total(&again).await, 1);
+        assert_eq!(again.files().await.unwrap().listed, read.listed);
+        assert_eq!(again.files().await.unwrap().snapshot.unwrap().id, read.snapshot.unwrap().id);
+    }
+}

@@ -65,7 +65,7 @@ pub struct Files {
 /// What a reader of a source must know, such as that its year is inferred.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SourceNote {
-    /// The id of the source, or the name of a file that is no source.
+    /// The id of the source, or the name of a file that is not a source.
     pub source: String,
     pub note: String,
     /// Records were not searched, so a reader must know even if no finding rests on the source.

@@ -128,6 +128,25 @@ fn stopped_investigation_goes_on_over_its_own_snapshot() {
 }
 
 #[test]
+fn growth_of_the_logs_does_not_change_a_stopped_investigation() {
+    let folder = tempfile::tempdir().unwrap();
+    let logs = folder.path().join("logs");
+    evidence(&logs);
+    let (straight, observer) = stopped(folder.path(), u64::MAX);
+    let straight = casebook_report::compare::stable(&straight.unwrap());
+    let last = *observer.seen.last().unwrap();
+    std::fs::remove_dir_all(folder.path().join("data")).unwrap();
+    assert_eq!(stopped(folder.path(), last / 2).0.unwrap_err().exit, Exit::Unfinished);
+    for log in std::fs::read_dir(&logs).unwrap().flatten() {
+        let text = std::fs::read(log.path()).unwrap();
+        std::fs::write(log.path(), [text.as_slice(), b"\n", text.as_slice()].concat()).unwrap();
+    }
+    let (continued, observer) = stopped(folder.path(), u64::MAX);
+    assert_eq!(observer.begun, [Begun::Continued]);
+    assert_eq!(casebook_report::compare::stable(&continued.unwrap()), straight);
+}
+
+#[test]
 fn evidence_without_a_source_of_before_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let logs = folder.path().join("logs");

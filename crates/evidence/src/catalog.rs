@@ -29,7 +29,7 @@ const IDLE_MAX: usize = 4;
 pub struct Catalog {
     root: PathBuf,
     index: PathBuf,
-    /// The folder of indexes; none if the index has a path of its own.
+    /// The folder of indexes; none if the index was opened by its path.
     folder: Option<PathBuf>,
     /// Held while the catalog lives, so that no process removes the index.
     used: Option<File>,

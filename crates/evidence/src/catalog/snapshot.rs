@@ -1,4 +1,4 @@
-//! Snapshots of a folder that grows: each has an index of its own.
+//! Snapshots of a folder that grows. Each has its own index.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::{self, File};
@@ -188,7 +188,7 @@ impl Catalog {
         }
         let newest = cases().newest.clone().unwrap_or_else(|| Arc::clone(self));
         let found = if files.is_empty() { newest.renewed()? } else { newest.as_of(files)? };
-        // A reference to itself would keep the catalog for ever.
+        // With a reference to itself, the catalog would never be dropped.
         let other = Some(&found).filter(|found| !Arc::ptr_eq(found, self)).cloned();
         let mut cases = cases();
         if files.is_empty() {

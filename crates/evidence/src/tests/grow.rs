@@ -51,7 +51,7 @@ fn a_new_snapshot_has_what_was_appended_and_the_old_one_stays_as_it_was() {
     drop(old);
     append(&folder, "a.log", "mark five\n");
     assert_eq!(total(&new.renewed().unwrap(), "mark"), 5);
-    assert_eq!(indexes(&folder), 2, "the index that nobody uses is removed");
+    assert_eq!(indexes(&folder), 2, "the unused index is removed");
 }
 
 #[test]
