@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use casebook_protocol::hash::sha256_hex;
 use casebook_protocol::{FileHash, Snapshot};
@@ -38,6 +39,8 @@ impl Wish<'_> {
 
 /// Investigations whose snapshot is remembered.
 const CASES_MAX: usize = 1_000;
+/// How long the files of an investigation are noted for other processes.
+const CASE_KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 /// Further snapshots that are kept open. Each has an index on disk.
 const OPEN_MAX: usize = 4;
 
@@ -187,17 +190,53 @@ impl Catalog {
             return Ok(known);
         }
         let newest = cases().newest.clone().unwrap_or_else(|| Arc::clone(self));
-        let found = if files.is_empty() { newest.renewed()? } else { newest.as_of(files)? };
+        // A process may have ended between the first call and the first outcome of the investigation.
+        let begun = self.begun(case).filter(|_| files.is_empty());
+        let found = match begun.as_deref() {
+            Some(begun) => newest.as_of(begun)?,
+            None if files.is_empty() => newest.renewed()?,
+            None => newest.as_of(files)?,
+        };
+        if begun.is_none() && files.is_empty() {
+            found.begin(case);
+        }
         // With a reference to itself, the catalog would never be dropped.
         let other = Some(&found).filter(|found| !Arc::ptr_eq(found, self)).cloned();
         let mut cases = cases();
-        if files.is_empty() {
+        if files.is_empty() && begun.is_none() {
             cases.newest.clone_from(&other);
         }
         cases.open.push_back((case.to_owned(), other));
         cases.limit();
         drop(cases);
         Ok(found)
+    }
+
+    fn case_file(&self, case: &str) -> Option<PathBuf> {
+        let base = self.folder.as_ref()?.join(name_of(&self.root));
+        let case = sha256_hex(case.as_bytes());
+        Some(with(&base, &format!("-{}.case", case.get(..16)?)))
+    }
+
+    /// The files that a process read first for an investigation, if it used the same folder of indexes.
+    fn begun(&self, case: &str) -> Option<Vec<FileHash>> {
+        let text = fs::read_to_string(self.case_file(case)?).ok()?;
+        serde_json::from_str(&text).ok().filter(|files: &Vec<FileHash>| !files.is_empty())
+    }
+
+    /// Notes the files for other processes. Without the note, they read the folder as it is.
+    fn begin(&self, case: &str) {
+        let Some(path) = self.case_file(case) else { return };
+        let files = self.files();
+        let text = serde_json::to_vec(&files.listed).unwrap_or_default();
+        let written = || {
+            let new = with(&path, ".new");
+            private::file(&new)?.write_all(&text)?;
+            fs::rename(new, &path)
+        };
+        if files.more == 0 {
+            let _ = written();
+        }
     }
 
     /// Whether the folder had this file when it was read.
@@ -256,11 +295,15 @@ fn name_of(evidence: &Path) -> String {
 
 /// The indexes of the folder, the oldest first.
 fn snapshots(base: &Path) -> Vec<PathBuf> {
+    named(base, ".sqlite")
+}
+
+fn named(base: &Path, end: &str) -> Vec<PathBuf> {
     let name = base.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let entries = base.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
     let is_one = |path: &PathBuf| {
         let file = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        file.strip_prefix(&name).is_some_and(|rest| rest.ends_with(".sqlite"))
+        file.strip_prefix(&name).is_some_and(|rest| rest.ends_with(end))
     };
     let mut all: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_one).collect();
     all.sort();
@@ -285,8 +328,15 @@ fn claim(index: &Path) -> std::io::Result<File> {
     Ok(used)
 }
 
-/// Removes the indexes that no process uses. What cannot be removed now is removed later.
+/// Removes the indexes that no process uses, and old notes on investigations. What cannot be removed now is removed
+/// later.
 fn tidy(base: &Path, keep: &Path) {
+    for case in named(base, ".case") {
+        let changed = fs::metadata(&case).and_then(|meta| meta.modified());
+        if changed.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > CASE_KEPT)) {
+            let _ = fs::remove_file(case);
+        }
+    }
     for index in snapshots(base).into_iter().filter(|index| index != keep) {
         let used = with(&index, ".used");
         if private::file(&used).is_ok_and(|file| file.try_lock().is_ok()) {

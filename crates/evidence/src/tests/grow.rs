@@ -141,6 +141,8 @@ fn an_investigation_keeps_its_snapshot_and_a_new_one_sees_more() {
     assert_eq!(total(&other.for_case("first", &files(&of("first", &[]))).unwrap(), "mark"), 2);
     assert_eq!(total(&other.for_case("second", &files(&second)).unwrap(), "mark"), 3);
     assert_eq!(total(&other.for_case("third", &[]).unwrap(), "mark"), 4);
+    append(&folder, "a.log", "mark five\n");
+    assert_eq!(total(&opened(&folder).for_case("third", &[]).unwrap(), "mark"), 4, "before anything was recorded");
     assert_eq!(total(&catalog, "mark"), 2);
 }
 
