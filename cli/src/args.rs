@@ -158,7 +158,8 @@ Examples:
   casebook investigate - --evidence logs/ < alert.json
 
 The alert is one JSON object of at most 1 MiB. The evidence is read and never changed:
-JSON lines, JSON arrays, CSV, TSV, Zeek, syslog, auditd, plain lines, and gzip of any.
+JSON lines, JSON arrays, CSV, TSV, Zeek, syslog, auditd, plain lines, Windows event logs (EVTX), and
+gzip or zstd of any. zip and tar archives are read as folders.
 An investigation of the same alert and evidence that was stopped is continued.")]
 pub struct Investigate {
     /// The file with the alert, or `-` for standard input

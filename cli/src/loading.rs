@@ -94,7 +94,7 @@ fn failure(error: &LoadError) -> Failure {
         }
         LoadError::NothingUsable { .. } => Failure::usage(
             error,
-            "put the log files there as text or gzip: JSON lines, CSV, TSV, Zeek, syslog, auditd or plain lines",
+            "put log files there: JSON lines, CSV, TSV, Zeek, syslog, auditd, plain lines, EVTX; also as gzip, zstd, zip or tar",
         ),
         LoadError::Read { .. } => Failure::failed(error, "make it readable"),
         LoadError::Write { path, source } => Failure::write(path, source),

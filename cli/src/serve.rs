@@ -89,8 +89,12 @@ impl Desk {
     }
 
     async fn catalog(&self, folder: &Path) -> Result<Arc<Catalog>, String> {
-        if let Some(known) = self.opened().get(folder) {
-            return Ok(Arc::clone(known));
+        let known = self.opened().get(folder).cloned();
+        if let Some(known) = known {
+            let renewed = blocking(move || known.renewed()).await;
+            let catalog = renewed.map_err(|e| e.to_string())?.map_err(|e| e.to_string())?;
+            self.opened().insert(folder.to_path_buf(), Arc::clone(&catalog));
+            return Ok(catalog);
         }
         let (folder, index, declared) = (folder.to_path_buf(), index_folder(&self.data), self.given.declared());
         let place = folder.clone();

@@ -46,7 +46,7 @@ impl EvidenceServer {
         }
         ids.retain(|domain, _| only.is_empty() || only.contains(domain));
         let all: Vec<String> = ids.values().flatten().cloned().collect();
-        let all = Offloaded(EvidenceTools::new(Arc::clone(catalog), &all));
+        let all = Offloaded::new(EvidenceTools::new(Arc::clone(catalog), &all));
         Ok(Self { catalog: Arc::clone(catalog), all, domains: ids })
     }
 
@@ -92,7 +92,7 @@ impl EvidenceServer {
             })?;
             ids.extend_from_slice(found);
         }
-        Ok(Offloaded(EvidenceTools::new(Arc::clone(&self.catalog), &ids)))
+        Ok(Offloaded::new(EvidenceTools::new(Arc::clone(&self.catalog), &ids)))
     }
 }
 

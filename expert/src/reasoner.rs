@@ -98,6 +98,7 @@ mod tests {
             toolset: Toolset { name: "evidence".into(), about: "logs".into(), tools: vec![] },
             sources: vec![],
             earlier: vec![],
+            snapshot: Vec::new(),
         };
         Task {
             id: TaskId::of(1, TaskKind::Investigate, Some(&domain)),

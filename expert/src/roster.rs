@@ -130,7 +130,7 @@ pub fn members(catalog: &Arc<Catalog>) -> Vec<TeamMember> {
 
 pub(crate) fn over_files(catalog: &Arc<Catalog>, sources: &[Seen]) -> Arc<dyn Tools> {
     let ids: Vec<String> = sources.iter().map(|s| s.source.clone()).collect();
-    Arc::new(Offloaded(EvidenceTools::new(Arc::clone(catalog), &ids)))
+    Arc::new(Offloaded::new(EvidenceTools::new(Arc::clone(catalog), &ids)))
 }
 
 /// The text that the Director reads about an Expert. `known` is from its definition.

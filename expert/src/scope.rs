@@ -1,5 +1,6 @@
 //! Limits an Expert to the sources that it announced and to its definition. A task of an investigation that
-//! began with other sources is rejected, because its citations would point to other records.
+//! began with sources that are no longer there is rejected. Logs may have grown: the tools read the snapshot of the
+//! investigation.
 
 use std::sync::Arc;
 
@@ -21,10 +22,9 @@ impl ScopedToSources {
     fn astray(&self, task: &Task) -> Option<String> {
         let (View::Investigate(view), Some(member)) = (&task.view, &self.member) else { return None };
         let same = |a: &SourceInfo, b: &SourceInfo| {
-            (&a.source, &a.sensor, a.on_subject_host, a.records) == (&b.source, &b.sensor, b.on_subject_host, b.records)
+            (&a.source, &a.sensor, a.on_subject_host) == (&b.source, &b.sensor, b.on_subject_host)
         };
-        let sources = view.sources.len() == member.sources.len()
-            && view.sources.iter().zip(&member.sources).all(|(a, b)| same(a, b));
+        let sources = view.sources.iter().all(|began| member.sources.iter().any(|now| same(began, now)));
         // A missing tool shows up as a failed call. A changed tool would not.
         let now = &member.toolset.tools;
         let tools = view.toolset.tools.iter().all(|t| now.iter().find(|n| n.name == t.name).is_none_or(|n| n == t));
@@ -32,7 +32,7 @@ impl ScopedToSources {
             return None;
         }
         let had = |sources: &[SourceInfo]| {
-            let all: Vec<String> = sources.iter().map(|s| format!("{} ({} records)", s.source, s.records)).collect();
+            let all: Vec<String> = sources.iter().map(|s| format!("{} (by {})", s.source, s.sensor)).collect();
             if all.is_empty() { "nothing".to_owned() } else { all.join(", ") }
         };
         Some(format!(
@@ -117,6 +117,7 @@ mod tests {
             toolset: began.toolset.clone(),
             sources: began.sources.clone(),
             earlier: vec![],
+            snapshot: Vec::new(),
         };
         let task = Arc::new(Task {
             id: TaskId::of(1, TaskKind::Investigate, Some(&began.domain)),
@@ -141,7 +142,10 @@ mod tests {
             scoped.next(&task, &Past::default(), &turn).await
         };
         assert_eq!(next(began.clone()).await, calls);
-        let Action::GiveUp(why) = next(member(8)).await else { panic!() };
-        assert!(why.contains("had sysmon (7 records) and has sysmon (8 records)"), "{why}");
+        assert_eq!(next(member(8)).await, calls, "the log has grown");
+        let mut other = member(7);
+        other.sources[0].sensor = "forged".into();
+        let Action::GiveUp(why) = next(other).await else { panic!() };
+        assert!(why.contains("had sysmon (by sysmon) and has sysmon (by forged)"), "{why}");
     }
 }

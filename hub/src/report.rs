@@ -93,6 +93,7 @@ fn proof(state: &State) -> Option<Proof> {
         records: records.into_iter().cloned().collect(),
         files: files.into_iter().cloned().collect(),
         more_files: state.files.values().map(|files| files.more).max().unwrap_or(0),
+        snapshots: state.snapshots.iter().cloned().collect(),
     })
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use casebook_protocol::subject::Queue;
-use casebook_protocol::{Domain, Join, Member, Role, Timestamp, between};
+use casebook_protocol::{Domain, Join, Member, Role, SourceInfo, Timestamp, between};
 
 /// An instance that is silent for this long is gone.
 pub const GONE_AFTER: Duration = Duration::from_secs(15);
@@ -51,9 +51,17 @@ fn whole(join: &Join) -> bool {
     }
 }
 
-/// What an Expert sees. Its model may differ from that of other instances.
-fn evidence(member: &Member) -> Member {
-    Member { one_call: None, ..member.clone() }
+/// Whether two instances see the same evidence. Logs grow, so the younger instance may count more records of a source,
+/// and may see further sources. Their models may differ.
+fn same_evidence(older: &Member, younger: &Member) -> bool {
+    let tools = |member: &Member| (member.toolset.name.clone(), member.toolset.tools.clone());
+    let seen = |source: &SourceInfo| {
+        younger.sources.iter().any(|other| {
+            (&other.source, &other.sensor, other.on_subject_host)
+                == (&source.source, &source.sensor, source.on_subject_host)
+        })
+    };
+    older.domain == younger.domain && tools(older) == tools(younger) && older.sources.iter().all(seen)
 }
 
 impl Roster {
@@ -90,7 +98,7 @@ impl Roster {
     pub fn join(&mut self, join: &Join, now: Timestamp) -> Result<(), Refusal> {
         self.fits(join)?;
         if let Some((other, known)) = self.oldest(&join.queue(), &join.instance, now)
-            && join.member.as_ref().map(evidence) != Some(evidence(known))
+            && !join.member.as_ref().is_some_and(|member| same_evidence(known, member))
         {
             let reason = format!(
                 "instance {other} of {} sees other sources; instances of one domain share its work, so they must see \
@@ -225,9 +233,36 @@ mod tests {
             role: Role::Expert,
             domain: Some(domain("network")),
             instance: instance.into(),
-            member: Some(Member { description: sees.into(), ..member("network") }),
+            member: Some(seeing(sees, 7)),
             at_once: 4,
             leaves: false,
+        }
+    }
+
+    fn seeing(source: &str, records: u64) -> Member {
+        let about = format!("{records} records");
+        let source =
+            SourceInfo { source: source.into(), sensor: "zeek".into(), on_subject_host: false, records, about };
+        Member { description: source.source.clone(), sources: vec![source], ..member("network") }
+    }
+
+    #[test]
+    fn instance_that_sees_more_of_a_grown_log_joins() {
+        let mut roster = Roster::new(3, at(0));
+        let with = |instance: &str, member: Member| Join { member: Some(member), ..expert(instance, "x") };
+        roster.join(&with("a", seeing("conn", 7)), at(0)).unwrap();
+        roster.join(&with("b", seeing("conn", 9)), at(1)).unwrap();
+        let mut more = seeing("conn", 9);
+        more.sources.extend(seeing("conn.1", 7).sources);
+        roster.join(&with("c", more.clone()), at(2)).unwrap();
+        assert_eq!(roster.members(at(5)).unwrap()[0].sources[0].records, 7, "the oldest is in the roster");
+        let mut other = more.clone();
+        other.sources[0].on_subject_host = true;
+        let mut poorer = more.clone();
+        poorer.toolset.tools.clear();
+        poorer.toolset.name = "other".into();
+        for different in [seeing("dns", 7), other, poorer] {
+            assert!(roster.join(&with("d", different), at(3)).unwrap_err().reason.contains("sees other sources"));
         }
     }
 

@@ -12,8 +12,8 @@ use casebook_protocol::Checked;
 use casebook_protocol::{
     Accounting, Acts, Alert, ArtifactId, Budget, CallId, CheckedFinding, Conclusion, Decision, Domain, Event, Files,
     Finding, FindingId, Guard, InvestigationId, JournalEntry, Lead, LeadId, Member, ModelCall, ModelCallId, Phase,
-    Player, Question, RecordHash, RecordRef, Recorded, Review, Reviewed, Ruling, SourceInfo, SourceNote, TaskId,
-    TaskKind, Timeline, Timestamp, ToolCall, Usage, between,
+    Player, Question, RecordHash, RecordRef, Recorded, Review, Reviewed, Ruling, Snapshot, SourceInfo, SourceNote,
+    TaskId, TaskKind, Timeline, Timestamp, ToolCall, Usage, between,
 };
 
 /// The longest pause between two events that counts as working time. In a longer pause no process was running,
@@ -107,6 +107,7 @@ pub struct State {
     pub hashes: BTreeMap<FindingId, Vec<RecordHash>>,
     /// The evidence files that each Expert read.
     pub files: BTreeMap<Domain, Files>,
+    pub snapshots: BTreeSet<Snapshot>,
     /// Every reviewed finding with its latest score.
     pub known: BTreeMap<FindingId, Reviewed>,
     /// In order of round.
@@ -193,6 +194,9 @@ impl State {
                     files.listed.iter().filter(|file| !known.listed.contains(file)).cloned().collect::<Vec<_>>(),
                 );
                 known.more = known.more.max(files.more);
+                let fresh = files.snapshot.iter().filter(|new| !self.snapshots.iter().any(|known| known.id == new.id));
+                let fresh: Vec<Snapshot> = fresh.cloned().collect();
+                self.snapshots.extend(fresh);
                 for note in files.notes.iter().filter(|note| !known.notes.contains(note)).cloned().collect::<Vec<_>>() {
                     known.notes.push(note);
                 }
@@ -359,11 +363,11 @@ impl State {
         casebook_trust::account::merged(self.listed.values())
     }
 
-    /// The notes on the sources that these checks rest on, each once, in order.
+    /// The notes on the sources that these checks rest on, and on records that were not searched, each once, in order.
     pub fn notes<'a>(&self, checks: impl Iterator<Item = &'a Checked>) -> Vec<SourceNote> {
         let sources: BTreeSet<&str> = checks.flat_map(Checked::sources).collect();
-        let all =
-            self.files.values().flat_map(|files| &files.notes).filter(|note| sources.contains(note.source.as_str()));
+        let counts = |note: &&SourceNote| note.blind || sources.contains(note.source.as_str());
+        let all = self.files.values().flat_map(|files| &files.notes).filter(counts);
         all.collect::<BTreeSet<_>>().into_iter().cloned().collect()
     }
 

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use casebook_protocol::{
     Allowance, Bearing, Budget, CheckedFinding, Citation, DirectorView, Domain, DomainToolset, EntityKind, ExpertView,
-    Finding, FindingKind, Headroom, KEPT, MemberState, Review, ReviewView, Reviewed, Score, Task, TaskId, TaskKind,
-    TimelineEvent, TimelineView, Usage, View, one_line,
+    FileHash, Files, Finding, FindingKind, Headroom, KEPT, MemberState, Review, ReviewView, Reviewed, Score, Task,
+    TaskId, TaskKind, TimelineEvent, TimelineView, Usage, View, one_line,
 };
 
 use casebook_trust::claim;
@@ -204,7 +204,15 @@ fn expert(state: &State, domain: &Domain) -> Option<ExpertView> {
         toolset: member.toolset.clone(),
         sources: member.sources.clone(),
         earlier: own.rev().take(MAX_OWN).map(|f| f.finding.clone()).collect(),
+        snapshot: state.files.get(&member.domain).map(first_read).unwrap_or_default(),
     })
+}
+
+/// Each file as it was read first. None if there are more files than a list holds.
+fn first_read(files: &Files) -> Vec<FileHash> {
+    let mut seen = BTreeSet::new();
+    let first = files.listed.iter().filter(|_| files.more == 0);
+    first.filter(|file| seen.insert(file.file.as_str())).cloned().collect()
 }
 
 fn critic(state: &State) -> Option<ReviewView> {

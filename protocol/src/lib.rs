@@ -52,7 +52,7 @@ pub use journal::{EntryDraft, EntryKind, JournalEntry, Priority};
 pub use lead::{Fate, Lead, LeadDraft, LeadState, MAX_LEADS};
 pub use model::{KeptRequest, ModelCall, Purpose, Tokens};
 pub use notice::{DeadLetter, OutcomeNotice, Step, StepNotice};
-pub use proof::{FileHash, Files, Head, MAX_FILES, MAX_NOTES, Proof, RecordHash, SourceNote};
+pub use proof::{FileHash, Files, Head, MAX_FILES, MAX_NOTES, Proof, RecordHash, Snapshot, SourceNote};
 pub use report::Report;
 pub use review::{Judgement, KEPT, Review, ReviewDraft, Reviewed};
 pub use rubric::{Coherence, Credibility, Score};

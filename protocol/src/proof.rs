@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Timestamp;
+
 /// The list of evidence files of one Expert holds at most this many.
 pub const MAX_FILES: usize = 1_000;
 
@@ -36,6 +38,14 @@ pub struct FileHash {
     pub sha256: String,
 }
 
+/// The evidence as it was read: the files with their sizes and hashes, at one time. Files may grow afterwards.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// SHA-256 over the path, size and hash of every file.
+    pub id: String,
+    pub read: Timestamp,
+}
+
 /// The most notes of one Expert.
 pub const MAX_NOTES: usize = 100;
 
@@ -45,6 +55,8 @@ pub struct Files {
     pub listed: Vec<FileHash>,
     /// Further files, beyond [`MAX_FILES`].
     pub more: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<Snapshot>,
     /// What is known of the clocks, and of records that are missing or malformed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<SourceNote>,
@@ -53,9 +65,13 @@ pub struct Files {
 /// What a reader of a source must know, such as that its year is inferred.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SourceNote {
-    /// The id of the source.
+    /// The id of the source, or the name of a file that is not a source.
     pub source: String,
     pub note: String,
+    /// Records were not searched, so a reader must know even if no finding rests on the source.
+    // Messages between processes do not name their fields, so none may be left out.
+    #[serde(default)]
+    pub blind: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,4 +82,7 @@ pub struct Proof {
     pub files: Vec<FileHash>,
     /// Evidence files without a hash, because there are too many.
     pub more_files: u64,
+    /// What the files were when they were read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub snapshots: Vec<Snapshot>,
 }

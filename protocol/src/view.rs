@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::checked::Checked;
 use crate::task::{MemberState, Question, SourceInfo, TaskKind};
 use crate::{
-    Accounting, Alert, Domain, Finding, JournalEntry, LeadState, Review, Reviewed, SourceNote, Timeline, Toolset, Usage,
+    Accounting, Alert, Domain, FileHash, Finding, JournalEntry, LeadState, Review, Reviewed, SourceNote, Timeline,
+    Toolset, Usage,
 };
 
 /// The Director sees derived text only, never raw evidence.
@@ -52,6 +53,10 @@ pub struct ExpertView {
     /// Its own findings of earlier rounds, for the tool `my_findings`. The prompt does not show them.
     #[serde(default)]
     pub earlier: Vec<Finding>,
+    /// The evidence files that the domain read for this investigation. Later tasks read the same parts of them. The
+    /// prompt does not show them.
+    #[serde(default)]
+    pub snapshot: Vec<FileHash>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

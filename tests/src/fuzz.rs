@@ -4,6 +4,7 @@
 //!
 //! `cargo test` runs few rounds; `cargo run -p casebook-tests --bin casebook-lab -- fuzz 100000 7` runs longer.
 
+use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
@@ -16,6 +17,8 @@ use casebook_protocol::key::outcome_key;
 use casebook_protocol::{Alert, Answer, ArtifactId, FindingDraft, Outcome, Recorded, Task, ToolCall};
 use casebook_runtime::{process, stored, wire};
 use casebook_trust::{Exhibits, claim};
+use flate2::Compression;
+use flate2::write::{DeflateEncoder, GzEncoder};
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -152,6 +155,9 @@ fn evidence(inputs: &Inputs, dice: &mut ChaCha8Rng) -> Result<()> {
     for (name, bytes) in &inputs.files {
         std::fs::write(logs.join(name), damaged(bytes, dice))?;
     }
+    for (name, bytes) in packed(&inputs.files)? {
+        std::fs::write(logs.join(name), damaged(&bytes, dice))?;
+    }
     let Ok(catalog) = Catalog::open(&logs, &folder.path().join("index.sqlite"), &mut |_| {}) else { return Ok(()) };
     let ids: Vec<String> = catalog.sources().iter().map(|s| s.id.clone()).collect();
     let tools = EvidenceTools::new(Arc::new(catalog), &ids);
@@ -161,6 +167,28 @@ fn evidence(inputs: &Inputs, dice: &mut ChaCha8Rng) -> Result<()> {
         tools.call("describe_source", &serde_json::json!({"source": id}).to_string())?;
     }
     Ok(())
+}
+
+/// The start of each file in archives.
+fn packed(files: &[(String, Vec<u8>)]) -> Result<Vec<(String, Vec<u8>)>> {
+    let starts = || files.iter().map(|(name, bytes)| (name, bytes.get(..2_000).unwrap_or(bytes)));
+    let mut tar = tar::Builder::new(Vec::new());
+    let mut zip = rawzip::ZipArchiveWriter::new(Vec::new());
+    for (name, bytes) in starts() {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(bytes.len() as u64);
+        tar.append_data(&mut header, name, bytes)?;
+        let (mut entry, config) = zip.new_file(name).compression_method(rawzip::CompressionMethod::DEFLATE).start()?;
+        let mut writer = config.wrap(DeflateEncoder::new(&mut entry, Compression::fast()));
+        writer.write_all(bytes)?;
+        let (encoder, descriptor) = writer.finish()?;
+        encoder.finish()?;
+        entry.finish(descriptor)?;
+    }
+    let tar = tar.into_inner()?;
+    let mut gz = GzEncoder::new(Vec::new(), Compression::fast());
+    gz.write_all(&tar)?;
+    Ok(vec![("a.zip".into(), zip.finish()?), ("b.tar".into(), tar), ("c.tar.gz".into(), gz.finish()?)])
 }
 
 fn damaged(bytes: &[u8], dice: &mut ChaCha8Rng) -> Vec<u8> {

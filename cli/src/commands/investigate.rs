@@ -252,7 +252,12 @@ pub(super) fn loaded(catalog: &Catalog, screen: &mut Screen) {
     for skipped in catalog.skipped() {
         screen.line(paint(
             YELLOW,
-            format_args!("  {} is not used: {}", safe(&skipped.file, 120), safe(&skipped.reason, 200)),
+            format_args!(
+                "  {} is {}: {}",
+                safe(&skipped.file, 120),
+                if skipped.in_part { "used in part" } else { "not used" },
+                safe(&skipped.reason, 200)
+            ),
         ));
     }
     let guessed = catalog.sources().iter().filter(|s| !s.confirmed).count();

@@ -34,7 +34,12 @@ pub(super) async fn run(data: &Path, args: &ListSources, screen: &mut Screen) ->
     for skipped in catalog.skipped() {
         screen.line(paint(
             YELLOW,
-            format_args!("{}: not used: {}", safe(&skipped.file, 120), safe(&skipped.reason, 200)),
+            format_args!(
+                "{}: {}: {}",
+                safe(&skipped.file, 120),
+                if skipped.in_part { "used in part" } else { "not used" },
+                safe(&skipped.reason, 200)
+            ),
         ));
     }
     Ok(Exit::Done)

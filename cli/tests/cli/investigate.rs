@@ -112,20 +112,53 @@ fn stopped_anywhere_it_goes_on_to_the_same_report() {
 }
 
 #[test]
-fn evidence_that_changed_in_between_is_refused() {
+fn stopped_investigation_goes_on_over_its_own_snapshot() {
     let folder = tempfile::tempdir().unwrap();
     let logs = folder.path().join("logs");
     evidence(&logs);
     let failure = stopped(folder.path(), 3).0.unwrap_err();
     assert_eq!(failure.exit, Exit::Unfinished);
     std::fs::write(logs.join("more.log"), "2026-03-01T02:14:00Z web-03 cron[1]: x\n").unwrap();
-    let failure = stopped(folder.path(), u64::MAX).0.unwrap_err();
-    assert!(
-        failure.what.contains("the evidence changed since investigation") && failure.what.contains("source more"),
-        "{failure}"
-    );
+    let (report, observer) = stopped(folder.path(), u64::MAX);
+    assert_eq!(observer.begun, [Begun::Continued]);
+    let proof = report.unwrap().proof.unwrap();
+    assert!(!proof.snapshots.is_empty());
     let home = Home::open(&folder.path().join("data")).unwrap();
     assert_eq!(run(async { home.store.investigations().await }).unwrap().len(), 1);
+}
+
+#[test]
+fn growth_of_the_logs_does_not_change_a_stopped_investigation() {
+    let folder = tempfile::tempdir().unwrap();
+    let logs = folder.path().join("logs");
+    evidence(&logs);
+    let (straight, observer) = stopped(folder.path(), u64::MAX);
+    let straight = casebook_report::compare::stable(&straight.unwrap());
+    let last = *observer.seen.last().unwrap();
+    std::fs::remove_dir_all(folder.path().join("data")).unwrap();
+    assert_eq!(stopped(folder.path(), last / 2).0.unwrap_err().exit, Exit::Unfinished);
+    for log in std::fs::read_dir(&logs).unwrap().flatten() {
+        let text = std::fs::read(log.path()).unwrap();
+        std::fs::write(log.path(), [text.as_slice(), b"\n", text.as_slice()].concat()).unwrap();
+    }
+    let (continued, observer) = stopped(folder.path(), u64::MAX);
+    assert_eq!(observer.begun, [Begun::Continued]);
+    assert_eq!(casebook_report::compare::stable(&continued.unwrap()), straight);
+}
+
+#[test]
+fn evidence_without_a_source_of_before_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let logs = folder.path().join("logs");
+    evidence(&logs);
+    assert_eq!(stopped(folder.path(), 3).0.unwrap_err().exit, Exit::Unfinished);
+    let first = std::fs::read_dir(&logs).unwrap().flatten().next().unwrap();
+    std::fs::remove_file(first.path()).unwrap();
+    let failure = stopped(folder.path(), u64::MAX).0.unwrap_err();
+    assert!(
+        failure.what.contains("the evidence changed since investigation") && failure.what.contains("is gone"),
+        "{failure}"
+    );
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! The interface of toolsets.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
-use casebook_protocol::{Acts, Alert, Files, Toolset};
+use casebook_protocol::{Acts, Alert, ExpertView, Files, InvestigationId, Toolset};
 
 /// A set of tools. The toolset in a task's view decides which of them it may call.
 #[async_trait]
@@ -22,7 +24,13 @@ pub trait Tools: Send + Sync + 'static {
     }
 
     /// The evidence files that these tools read, with their hashes. None if they read none.
-    fn files(&self) -> Option<Files> {
+    async fn files(&self) -> Option<Files> {
+        None
+    }
+
+    /// These tools for one investigation: over the sources of the view, as they were when the snapshot was read; as they
+    /// are now if nothing was read yet. None if all investigations share these tools.
+    fn for_case(&self, _investigation: &InvestigationId, _view: &ExpertView) -> Option<Arc<dyn Tools>> {
         None
     }
 }

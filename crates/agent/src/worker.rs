@@ -298,7 +298,7 @@ impl Worker {
         let player = self.reasoner.player(task, machine.past());
         let raised = self.reasoner.raised(task, machine.past()).await;
         let (acts, files, limits) = match &task.view {
-            View::Investigate(view) => (tools.acts(&view.alert).await, tools.files(), machine.limits()),
+            View::Investigate(view) => (tools.acts(&view.alert).await, tools.files().await, machine.limits()),
             View::Plan(_) | View::Review(_) | View::Timeline(_) | View::Decide(_) | View::Report(_) => {
                 (None, None, Vec::new())
             }

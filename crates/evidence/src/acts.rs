@@ -139,7 +139,7 @@ impl Lister<'_> {
                 rows.extend(Row::of(self.catalog, hit));
             }
         })?;
-        self.cut |= cut || !whole.whole;
+        self.cut |= cut || !whole.whole();
         Ok(rows)
     }
 

@@ -1,26 +1,25 @@
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use casebook_protocol::hash::sha256_hex;
 use casebook_protocol::{Acts, Timestamp};
 use rusqlite::{Connection, OptionalExtension};
 
 use super::declared::{Declared, Origin, counted};
 use super::fields::Shape;
 use super::hint::Hint;
+use super::index::cache_folder;
 use super::index::{self, ENTRY, Entry, Manifest, Meta, Stored};
-use super::load::{build, cache_folder};
-use super::private;
-use super::rules::RuleSet;
 use super::walk::walk;
-use super::{LoadError, Progress, ReadError, Record, Skipped, Source};
+use super::{Format, LoadError, Progress, ReadError, Record, Skipped, Source};
 
 mod file;
+mod snapshot;
 
-use file::{changed, fingerprint, unchanged};
-pub(crate) use file::{hash_of, kept, read_part};
+use file::{Checked, fingerprint};
+pub(crate) use file::{changed, hash_of, kept, read_part};
+use snapshot::{Cases, Wish};
 
 /// Idle connections to the index.
 const IDLE_MAX: usize = 4;
@@ -30,6 +29,14 @@ const IDLE_MAX: usize = 4;
 pub struct Catalog {
     root: PathBuf,
     index: PathBuf,
+    /// The folder of indexes; none if the index was opened by its path.
+    folder: Option<PathBuf>,
+    /// Held while the catalog lives, so that no process removes the index.
+    used: Option<File>,
+    hint: Option<Hint>,
+    cases: Mutex<Cases>,
+    loading: Mutex<()>,
+    manifest: Vec<Manifest>,
     sources: Vec<Source>,
     /// The sensor that each source counts as.
     counted: Vec<String>,
@@ -37,10 +44,11 @@ pub struct Catalog {
     inner: Vec<Inner>,
     skipped: Vec<Skipped>,
     fingerprint: String,
+    read: Timestamp,
     rules: String,
     idle: Mutex<Vec<Connection>>,
-    /// Files found unchanged, with the size and time of change that they had then.
-    checked: Mutex<HashMap<usize, (u64, i64)>>,
+    /// Files that changed and still hold the bytes that were indexed.
+    checked: Mutex<HashMap<String, Checked>>,
     /// The acts of each alert by its text, which all Experts over these files ask for.
     pub(crate) listed: Mutex<HashMap<String, Arc<Mutex<Option<Acts>>>>>,
 }
@@ -49,14 +57,9 @@ pub struct Catalog {
 pub(crate) struct Inner {
     pub(crate) shape: Arc<Shape>,
     pub(crate) names: Vec<String>,
-    path: PathBuf,
+    /// The decoded text; none if it is the evidence file itself.
+    cached: Option<PathBuf>,
     pub(crate) evidence: Manifest,
-}
-
-/// Names the index after the whole path, so that an index is built once for each folder.
-pub fn index_name(evidence: &Path) -> String {
-    let name = sha256_hex(evidence.as_os_str().as_encoded_bytes());
-    format!("{}.sqlite", name.get(..16).unwrap_or(&name))
 }
 
 impl Catalog {
@@ -69,29 +72,13 @@ impl Catalog {
         index_path: &Path,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Self, LoadError> {
-        Self::opened(evidence_dir, index_path, None, None, progress)
-    }
-
-    fn opened(
-        evidence_dir: &Path,
-        index_path: &Path,
-        hint: Option<&Hint>,
-        rules: Option<&Arc<RuleSet>>,
-        progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<Self, LoadError> {
-        let (found, skipped) = walk(evidence_dir, index_path)?;
-        let known = index::meta(index_path).filter(|meta| unchanged(meta, &found, index_path));
-        let same = |meta: &Meta| rules.is_none_or(|rules| meta.rules == rules.hash());
-        if let Some(meta) = known.as_ref().filter(|meta| same(meta)) {
-            let there = Self::new(evidence_dir, index_path, meta.clone());
-            let files: Vec<&str> = there.sources.iter().map(|s| s.file.as_str()).collect();
-            if meta.guessed.holds(hint, &files, |file, line| there.find(file, line, 1).ok()?.time) {
-                return Ok(there);
-            }
+        let wish = Wish::default();
+        let found = walk(evidence_dir, index_path)?;
+        let mut looked = Vec::new();
+        match Self::there(evidence_dir, index_path, &found.0, &wish, &mut looked) {
+            Some(catalog) => Ok(catalog),
+            None => Self::made(evidence_dir, index_path, found, &wish, &looked, progress),
         }
-        let looked = known.map(|meta| meta.guessed.told).unwrap_or_default();
-        let meta = build(evidence_dir, index_path, (found, skipped), hint, &looked, rules, progress)?;
-        Ok(Self::new(evidence_dir, index_path, meta))
     }
 
     /// Like [`Catalog::open`], with the index in `folder`, which several processes may share: one builds it
@@ -104,27 +91,7 @@ impl Catalog {
         hint: Option<&Hint>,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Self, LoadError> {
-        Self::with_rules_in(evidence_dir, folder, hint, None, progress)
-    }
-
-    fn with_rules_in(
-        evidence_dir: &Path,
-        folder: &Path,
-        hint: Option<&Hint>,
-        rules: Option<&Arc<RuleSet>>,
-        progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<Self, LoadError> {
-        let failed = |path: &Path| {
-            let path = path.to_path_buf();
-            move |source| LoadError::Write { path, source }
-        };
-        let evidence = evidence_dir.canonicalize().map_err(|_| LoadError::NoFolder(evidence_dir.to_path_buf()))?;
-        private::folder(folder)?;
-        let index = folder.join(index_name(&evidence));
-        let lock = index.with_extension("lock");
-        let held = private::file(&lock).map_err(failed(&lock))?;
-        held.lock().map_err(failed(&lock))?;
-        Self::opened(&evidence, &index, hint, rules, progress)
+        Self::in_folder(evidence_dir, folder, &Wish { hint, ..Wish::default() }, progress)
     }
 
     /// Like [`Catalog::open_in`], with what the configuration states about the sources.
@@ -138,7 +105,7 @@ impl Catalog {
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Self, LoadError> {
         let rules = declared.rule_set.as_ref();
-        let mut catalog = Self::with_rules_in(evidence_dir, folder, hint, rules, progress)?;
+        let mut catalog = Self::in_folder(evidence_dir, folder, &Wish { hint, rules, files: None }, progress)?;
         catalog.declare(declared)?;
         Ok(catalog)
     }
@@ -147,26 +114,36 @@ impl Catalog {
         let fingerprint = fingerprint(&meta.manifest);
         let mut sources = Vec::new();
         let mut inner = Vec::new();
-        for Stored { source, shape, names, cache } in meta.sources {
-            let path = match cache {
-                Some(name) => cache_folder(index).join(name),
-                None => root.join(&source.file),
-            };
-            let evidence = meta.manifest.iter().find(|m| m.file == source.file).cloned();
-            let evidence =
-                evidence.unwrap_or(Manifest { file: String::new(), size: 0, mtime: 0, sha256: String::new() });
-            inner.push(Inner { shape: Arc::new(shape), names, path, evidence });
+        let known: HashMap<&str, &Manifest> = meta.manifest.iter().map(|m| (m.file.as_str(), m)).collect();
+        for Stored { source, shape, names, cache, outer } in meta.sources {
+            let cached = cache.map(|name| cache_folder(index).join(name));
+            let evidence = known.get(outer.as_str()).map(|m| Manifest::clone(m));
+            let evidence = evidence.unwrap_or(Manifest {
+                file: String::new(),
+                size: 0,
+                mtime: 0,
+                sha256: String::new(),
+                inode: (0, 0),
+            });
+            inner.push(Inner { shape: Arc::new(shape), names, cached, evidence });
             sources.push(source);
         }
         Self {
             root: root.to_path_buf(),
             index: index.to_path_buf(),
+            folder: None,
+            used: None,
+            hint: None,
+            cases: Mutex::default(),
+            loading: Mutex::default(),
             counted: counted(sources.iter().map(origin)),
             declared: Declared::default(),
             sources,
             inner,
+            manifest: meta.manifest,
             skipped: meta.skipped,
             fingerprint,
+            read: meta.read,
             rules: meta.rules,
             idle: Mutex::new(Vec::new()),
             checked: Mutex::new(HashMap::new()),
@@ -263,7 +240,10 @@ impl Catalog {
         })?;
         let lines = self.sources.get(source).map_or(0, |s| s.lines);
         found.ok_or_else(|| {
-            missing(if line > lines || line == 0 {
+            let of_events = self.sources.get(source).is_some_and(|s| s.format == Format::Evtx);
+            missing(if of_events {
+                format!(": the event log has no record with this number; the last is {lines}")
+            } else if line > lines || line == 0 {
                 format!(": the file has lines 1 to {lines}")
             } else if nth > 1 {
                 format!(", number {nth} on that line")
@@ -325,8 +305,9 @@ impl Catalog {
     /// The text of a source, after a check that it is unchanged.
     pub(crate) fn text(&self, source: i64) -> Result<File, ReadError> {
         let (_, inner) = self.inner(source)?;
-        self.still_same(usize::try_from(source).unwrap_or(usize::MAX), inner)?;
-        File::open(&inner.path).map_err(|e| ReadError::Read { file: inner.evidence.file.clone(), source: e })
+        let place = self.place(&inner.evidence)?;
+        let path = inner.cached.as_ref().unwrap_or(&place);
+        File::open(path).map_err(|e| ReadError::Read { file: inner.evidence.file.clone(), source: e })
     }
 
     pub(crate) fn bytes(&self, entry: &Entry, offset: u64, length: u64) -> Result<Vec<u8>, ReadError> {
@@ -355,36 +336,8 @@ impl Catalog {
             oversize: entry.oversize,
             length: u64::try_from(entry.length).unwrap_or(0),
             bytes,
-            shape: known.map_or_else(|| Arc::new(Shape::of(super::Format::Plain)), |(_, i)| Arc::clone(&i.shape)),
+            shape: known.map_or_else(|| Arc::new(Shape::of(Format::Plain)), |(_, i)| Arc::clone(&i.shape)),
         }
-    }
-
-    /// Skips the check if size and time of change are the same; otherwise hashes the indexed part of the file.
-    fn still_same(&self, place: usize, inner: &Inner) -> Result<(), ReadError> {
-        let file = &inner.evidence.file;
-        let failed = |source| ReadError::Read { file: file.clone(), source };
-        let meta = fs::metadata(self.root.join(file)).map_err(failed)?;
-        let now = (meta.len(), changed(&meta));
-        if now == (inner.evidence.size, inner.evidence.mtime) {
-            return Ok(());
-        }
-        if now.0 < inner.evidence.size {
-            return Err(ReadError::Changed(file.clone()));
-        }
-        let known = |checked: &HashMap<usize, (u64, i64)>| checked.get(&place) == Some(&now);
-        if known(&self.checked.lock().unwrap_or_else(PoisonError::into_inner)) {
-            return Ok(());
-        }
-        self.same_bytes(inner)?;
-        self.checked.lock().unwrap_or_else(PoisonError::into_inner).insert(place, now);
-        Ok(())
-    }
-
-    fn same_bytes(&self, inner: &Inner) -> Result<(), ReadError> {
-        let file = &inner.evidence.file;
-        let hash = hash_of(&self.root.join(file), inner.evidence.size)
-            .map_err(|source| ReadError::Read { file: file.clone(), source })?;
-        if hash == inner.evidence.sha256 { Ok(()) } else { Err(ReadError::Changed(file.clone())) }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::fields::{Place, Shape, access, auditd, json, keyvalue, modsec, syslog, table};
 use super::source::Format;
 use super::split::{Cut, Join, JsonPlace, Lines};
+use super::text::Events;
 
 const LINES_MAX: usize = 200;
 
@@ -14,6 +15,14 @@ pub(crate) struct Detected {
     pub(crate) skip: u64,
     /// The header says that times are local.
     pub(crate) local: bool,
+}
+
+impl Detected {
+    /// The lines of a decoded Windows event log.
+    pub(crate) fn events(events: Events) -> Self {
+        let cut = Cut::Lines(Lines { events: Some(events), ..Lines::default() });
+        Self { cut, shape: Shape::of(Format::Evtx), skip: 0, local: false }
+    }
 }
 
 /// Looks at the start of a file. `whole` says that `head` is the complete file.
@@ -38,12 +47,12 @@ pub(crate) fn detect(head: &[u8], whole: bool) -> Detected {
 }
 
 const fn plain_cut() -> Cut {
-    Cut::Lines(Lines { header: false, comments: false, join: Join::Never })
+    Cut::Lines(Lines { header: false, comments: false, join: Join::Never, events: None })
 }
 
 /// Zeek and W3C logs name their format in a header. Most records must follow it, since a record may look like one.
 fn headed(lines: &[&str]) -> Option<(Cut, Shape)> {
-    let cut = Cut::Lines(Lines { header: false, comments: true, join: Join::Never });
+    let cut = Cut::Lines(Lines { header: false, comments: true, join: Join::Never, events: None });
     let head: Vec<&&str> = lines.iter().take_while(|l| l.starts_with('#')).collect();
     let records = || lines.iter().filter(|line| !line.starts_with('#'));
     let follow = |cells: &dyn Fn(&str) -> usize, columns: &[String]| {
@@ -156,13 +165,13 @@ fn container(text: &str) -> Option<Vec<String>> {
 fn as_xml(text: &str) -> Option<(Cut, Shape)> {
     let start = text.trim_start();
     let events = start.starts_with("<Event") || (start.starts_with('<') && start.contains("<Event"));
-    let cut = Cut::Lines(Lines { header: false, comments: false, join: Join::Events });
+    let cut = Cut::Lines(Lines { header: false, comments: false, join: Join::Events, events: None });
     (events && start.contains("<System")).then(|| (cut, Shape::of(Format::XmlEvents)))
 }
 
 /// Configuration Manager. Its records may have several lines.
 fn as_trace(lines: &[&str]) -> Option<(Cut, Shape)> {
-    let cut = Cut::Lines(Lines { header: false, comments: false, join: Join::Log });
+    let cut = Cut::Lines(Lines { header: false, comments: false, join: Join::Log, events: None });
     let ends = lines.iter().filter(|line| line.contains(r#"]LOG]!><time=""#)).count();
     (lines.first()?.starts_with("<![LOG[") && ends * 4 >= lines.len()).then(|| (cut, Shape::of(Format::CmTrace)))
 }
@@ -171,7 +180,7 @@ fn as_trace(lines: &[&str]) -> Option<(Cut, Shape)> {
 fn as_parts(lines: &[&str]) -> Option<(Cut, Shape)> {
     let begins = |line: &&str| modsec::boundary(line.as_bytes()).is_some_and(|(_, part)| part == b'A');
     let at = lines.iter().take(2).position(begins)?;
-    let cut = Cut::Lines(Lines { header: false, comments: false, join: Join::Parts });
+    let cut = Cut::Lines(Lines { header: false, comments: false, join: Join::Parts, events: None });
     lines.get(at + 1)?.starts_with('[').then(|| (cut, Shape::of(Format::ModSecurity)))
 }
 
@@ -192,7 +201,7 @@ fn as_bodyfile(lines: &[&str]) -> Option<(Cut, Shape)> {
     };
     let rows = lines.iter().filter(|line| !line.starts_with('#'));
     let fit = rows.clone().filter(row).count();
-    let cut = Cut::Lines(Lines { header: false, comments: true, join: Join::Never });
+    let cut = Cut::Lines(Lines { header: false, comments: true, join: Join::Never, events: None });
     let columns = BODYFILE.iter().map(|&name| name.to_owned()).collect();
     (fit > 0 && fit * 10 >= rows.count() * 9)
         .then(|| (cut, Shape { columns, delimiter: b'|', ..Shape::of(Format::Csv) }))
@@ -218,7 +227,7 @@ fn as_table(lines: &[&str]) -> Option<(Cut, Shape)> {
             // The Azure portal adds the zone to the names of time columns. Without one, times are UTC as well.
             let named = |column: &String| column.trim().trim_end_matches(" [UTC]").to_owned();
             let columns = columns.iter().map(named).collect();
-            let cut = Cut::Lines(Lines { header: true, comments: false, join: Join::Quotes });
+            let cut = Cut::Lines(Lines { header: true, comments: false, join: Join::Quotes, events: None });
             return Some((cut, Shape { columns, delimiter, ..Shape::of(format) }));
         }
     }

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use casebook_protocol::{Precision, TimeBasis};
+use casebook_protocol::{Precision, TimeBasis, Timestamp};
 use rusqlite::{Connection, OpenFlags, Row, params};
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ use super::time::year;
 pub(crate) mod hits;
 
 /// Raise it when the stored data or the way to find it changes.
-pub(crate) const VERSION: u32 = 13;
+pub(crate) const VERSION: u32 = 15;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Stored {
@@ -30,6 +30,8 @@ pub(crate) struct Stored {
     pub(crate) names: Vec<String>,
     /// None if the text is the evidence file itself.
     pub(crate) cache: Option<String>,
+    /// The evidence file that the text is in.
+    pub(crate) outer: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +41,7 @@ pub(crate) struct Manifest {
     pub(crate) mtime: i64,
     /// Empty if the file was skipped without reading it.
     pub(crate) sha256: String,
+    pub(crate) inode: (u64, u64),
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -50,6 +53,8 @@ pub(crate) struct Meta {
     pub(crate) guessed: Guess,
     /// The hash of the evaluated set of rules; empty if there was none.
     pub(crate) rules: String,
+    /// When the files were read.
+    pub(crate) read: Timestamp,
 }
 
 /// Choices that the evidence does not determine.
@@ -223,6 +228,18 @@ impl Writer {
         std::fs::rename(&self.building, &self.path)
             .map_err(|source| LoadError::Write { path: self.path.clone(), source })
     }
+}
+
+pub(crate) fn cache_folder(index: &Path) -> PathBuf {
+    let mut name = index.as_os_str().to_owned();
+    name.push(".cache");
+    PathBuf::from(name)
+}
+
+pub(crate) fn now() -> Timestamp {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let ns = i128::try_from(since.as_nanos()).unwrap_or(0);
+    Timestamp::from_nanosecond(ns).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
 pub(crate) fn open(path: &Path) -> rusqlite::Result<Connection> {

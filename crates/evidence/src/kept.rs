@@ -6,10 +6,12 @@ use std::path::{Component, Path};
 use casebook_protocol::{FileHash, Files, MAX_FILES, MAX_NOTES, SourceNote, one_line};
 
 use super::catalog::hash_of;
-use super::{Catalog, ReadError, Source};
+use super::{Catalog, ReadError, Skipped, Source};
 
 /// Characters of a note.
 const NOTE: usize = 240;
+/// Files that are not loaded, among the notes.
+const LEFT_OUT: usize = MAX_NOTES / 3;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept {
@@ -26,6 +28,7 @@ impl Catalog {
         let hashes = known.map(|one| FileHash { file: one.file.clone(), bytes: one.size, sha256: one.sha256.clone() });
         let mut listed: Vec<FileHash> = hashes.collect();
         listed.sort();
+        listed.dedup();
         let more = listed.len().saturating_sub(MAX_FILES) as u64;
         listed.truncate(MAX_FILES);
         let of_source = |source: &Source| {
@@ -35,11 +38,38 @@ impl Catalog {
             let untimed = (source.untimed > 0 && source.records > source.untimed)
                 .then(|| format!("{} of {} records have no time", source.untimed, source.records));
             let all = own.chain(malformed).chain(untimed);
-            all.map(|note| SourceNote { source: source.id.clone(), note }).collect::<Vec<_>>()
+            all.map(|note| SourceNote { source: source.id.clone(), note, blind: false }).collect::<Vec<_>>()
         };
-        let mut notes: Vec<SourceNote> = self.sources().iter().flat_map(of_source).collect();
+        let mut notes = self.not_loaded();
+        notes.extend(self.sources().iter().flat_map(of_source));
         notes.truncate(MAX_NOTES);
-        Files { listed, more, notes }
+        Files { listed, more, notes, snapshot: Some(self.snapshot()) }
+    }
+
+    fn not_loaded(&self) -> Vec<SourceNote> {
+        let about = |source: &str, note: String| SourceNote {
+            source: one_line(source, NOTE),
+            note: one_line(&note, NOTE),
+            blind: true,
+        };
+        let what = |one: &Skipped| {
+            let extent = if one.in_part { "loaded in part" } else { "not loaded" };
+            format!("{extent}: {}", one.reason)
+        };
+        // An empty file has no record that could be missed.
+        let skipped: Vec<&Skipped> = self.skipped().iter().filter(|one| one.reason != "empty").collect();
+        let mut notes: Vec<SourceNote> = skipped.iter().take(LEFT_OUT).map(|one| about(&one.file, what(one))).collect();
+        let gone = |place: i64| {
+            let (source, inner) = self.inner(place).ok()?;
+            let error = self.place(&inner.evidence).err()?;
+            Some(about(&source.file, format!("what was read is gone: {error}")))
+        };
+        notes.extend((0..self.sources().len()).filter_map(|place| gone(i64::try_from(place).ok()?)).take(LEFT_OUT / 2));
+        let more = skipped.len().saturating_sub(LEFT_OUT);
+        if more > 0 {
+            notes.push(about("evidence", format!("{more} more files are not loaded")));
+        }
+        notes
     }
 
     /// The text of the `nth` record that starts on `line` of `file`: whole, or of its first `bytes` bytes.

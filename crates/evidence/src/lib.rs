@@ -34,7 +34,7 @@ mod tools;
 mod walk;
 
 pub use casebook_protocol::DOMAINS;
-pub use catalog::{Catalog, index_name};
+pub use catalog::Catalog;
 pub use classify::known_fields;
 pub use declared::{Declared, FilePattern, Origin, SourceRule, counted};
 pub use error::{LoadError, ReadError};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
@@ -11,7 +11,7 @@ use casebook_protocol::{Precision, TimeBasis, Timestamp};
 
 use super::fields::{self, Shape};
 use super::hint::Hint;
-use super::index::{Block, Entry, Looked, Manifest, Meta, Stored, VERSION, Writer};
+use super::index::{Block, Entry, Looked, Manifest, Meta, Stored, VERSION, Writer, cache_folder, now};
 use super::prepare::{self, Prepared};
 use super::private;
 use super::profile::Profile;
@@ -21,7 +21,7 @@ use super::rules::hits::Kept;
 use super::rules::pass::{Carried, SourcePass};
 use super::source::{Place, Progress, Skipped, Source};
 use super::split::{Cutter, Piece};
-use super::text::{self, Hashing, Look};
+use super::text::{Hashing, Opener};
 use super::time::plan::Resolver;
 use super::walk::{self, Found};
 use super::{LoadError, TimeRole};
@@ -50,12 +50,6 @@ struct Batch {
     carried: Vec<Carried>,
 }
 
-pub(crate) fn cache_folder(index: &Path) -> PathBuf {
-    let mut name = index.as_os_str().to_owned();
-    name.push(".cache");
-    PathBuf::from(name)
-}
-
 pub(crate) fn build(
     root: &Path,
     index: &Path,
@@ -68,6 +62,7 @@ pub(crate) fn build(
     if let Some(folder) = index.parent().filter(|f| !f.as_os_str().is_empty()) {
         private::folder(folder)?;
     }
+    let read = now();
     let writer = Writer::create(index)?;
     let cache = cache_folder(index);
     match std::fs::remove_dir_all(&cache) {
@@ -79,15 +74,17 @@ pub(crate) fn build(
     let mut manifest = Vec::new();
     let mut prepared = Vec::new();
     let known: u64 = found.iter().map(|f| f.size).sum();
-    for (number, file) in found.into_iter().enumerate() {
+    let mut opener = Opener::new(&cache, &found);
+    for file in found {
         progress(Progress { step: "looking at", file: &file.file, bytes_done: 0, bytes_total: known });
-        match text::look(&file, &cache.join(number.to_string()))? {
-            Look::Text(body) => prepared.push(Prepared::new(file, body)?),
-            Look::Skip(reason) => {
-                skipped.push(Skipped { file: file.file.clone(), reason });
-                let Found { file, size, mtime, .. } = file;
-                manifest.push(Manifest { file, size, mtime, sha256: String::new() });
-            }
+        let opened = opener.open(&file)?;
+        skipped.extend(opened.skipped);
+        if opened.texts.is_empty() {
+            let Found { file, size, mtime, inode, .. } = file;
+            manifest.push(Manifest { file, size, mtime, sha256: String::new(), inode });
+        }
+        for (found, body) in opened.texts {
+            prepared.push(Prepared::new(found, body)?);
         }
     }
     if prepared.is_empty() {
@@ -100,9 +97,10 @@ pub(crate) fn build(
     }
     progress(Progress { step: "finishing", file: "", bytes_done: known, bytes_total: known });
     manifest.sort_by(|a, b| a.file.cmp(&b.file));
+    manifest.dedup_by(|a, b| a.file == b.file);
     skipped.sort_by(|a, b| a.file.cmp(&b.file));
     let rules = rules.map_or(Ok(String::new()), |rules| writer.correlate(rules, &mut sources))?;
-    let meta = Meta { version: VERSION, manifest, skipped, sources, guessed, rules };
+    let meta = Meta { version: VERSION, manifest, skipped, sources, guessed, rules, read };
     writer.finish(&meta)?;
     Ok(meta)
 }
@@ -390,8 +388,10 @@ impl Reading {
             self.prepared.body.cached.then(|| {
                 self.prepared.body.path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
             });
-        let manifest = Manifest { file: found.file, size: found.size, mtime: found.mtime, sha256 };
+        let outer = found.outer.clone();
+        let Found { outer: file, size, mtime, inode, .. } = found;
+        let manifest = Manifest { file, size, mtime, sha256, inode };
         let kept = self.rules.map(SourcePass::finish).unwrap_or_default();
-        (Stored { source, shape: Shape::clone(&self.shape), names, cache }, manifest, kept)
+        (Stored { source, shape: Shape::clone(&self.shape), names, cache, outer }, manifest, kept)
     }
 }

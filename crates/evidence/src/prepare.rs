@@ -56,7 +56,10 @@ impl Prepared {
     pub(crate) fn new(found: Found, body: Text) -> Result<Self, LoadError> {
         let read = |source| LoadError::Read { path: body.path.clone(), source };
         let start = head(&body.path, HEAD.min(body.size)).map_err(read)?;
-        let detected = detect(&start, start.len() as u64 >= body.size);
+        let detected = match body.events {
+            Some(events) => Detected::events(events),
+            None => detect(&start, start.len() as u64 >= body.size),
+        };
         let mut sample = sample(&body, &detected).map_err(read)?;
         let pair = find_pair(&sample);
         for fields in &mut sample {
@@ -133,7 +136,7 @@ pub(crate) fn share(all: &mut [Prepared], hint: Option<&Hint>, looked: &[Looked]
                 Some(near) => (year::of_first(first, last, near), "dates in its own texts"),
                 None => {
                     guessed.years = true;
-                    let changed = || year::before_change(prepared.found.mtime);
+                    let changed = || year::before_change(prepared.body.changed.unwrap_or(prepared.found.mtime));
                     let from = match near {
                         Some(_) => "the time of the alert",
                         None => "the time its file was last changed, which is weak",

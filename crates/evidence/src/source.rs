@@ -27,6 +27,8 @@ pub enum Format {
     KeyValue,
     /// Windows events, one `<Event>` for each record.
     XmlEvents,
+    /// A Windows event log. Its line numbers are record ids.
+    Evtx,
     /// Configuration Manager and Intune: `<![LOG[text]LOG]!><time="…" date="…" component="…">`.
     CmTrace,
     /// The audit log of ModSecurity: one record for each transaction, in parts between lines such as
@@ -53,6 +55,7 @@ impl Format {
             Self::Cef => "CEF or LEEF",
             Self::KeyValue => "key=value lines",
             Self::XmlEvents => "Windows events as XML",
+            Self::Evtx => "Windows event log",
             Self::CmTrace => "Configuration Manager log",
             Self::ModSecurity => "ModSecurity audit log",
             Self::Plain => "plain lines",
@@ -169,12 +172,21 @@ impl Source {
     }
 }
 
-/// A file without records that can be read, with the reason.
+/// A file, or a part of it, without records that can be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
     /// Relative to the evidence folder.
     pub file: String,
     pub reason: String,
+    /// Other parts of the file are loaded.
+    #[serde(default)]
+    pub in_part: bool,
+}
+
+impl Skipped {
+    pub(crate) fn new(file: &str, reason: impl Into<String>) -> Self {
+        Self { file: file.to_owned(), reason: reason.into(), in_part: false }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -10,12 +10,16 @@ const DEPTH_MAX: usize = 32;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// Relative to the folder, with `/`.
+    /// Relative to the folder, with `/`. For the member of an archive, `archive.zip!/member`.
     pub(crate) file: String,
+    /// The file of the folder; for a member, the archive. Path, size and time are of this file.
+    pub(crate) outer: String,
     pub(crate) path: PathBuf,
     pub(crate) size: u64,
     /// Nanoseconds since 1970.
     pub(crate) mtime: i64,
+    /// The numbers of its device and its place there, which it keeps when it is renamed.
+    pub(crate) inode: (u64, u64),
 }
 
 /// All regular files below `root` in order of path, and what else was found. Symbolic links are not followed: a
@@ -88,11 +92,24 @@ fn look(root: &Path, path: &Path, own: &Path) -> Result<Entry, String> {
         .and_then(|t| t.duration_since(UNIX_EPOCH).ok())
         .and_then(|d| i64::try_from(d.as_nanos()).ok())
         .unwrap_or(0);
-    Ok(Entry::File(Found { file: relative(root, path), path: path.to_path_buf(), size: meta.len(), mtime }))
+    let file = relative(root, path);
+    Ok(Entry::File(Found {
+        outer: file.clone(),
+        file,
+        path: path.to_path_buf(),
+        size: meta.len(),
+        mtime,
+        inode: inode(&meta),
+    }))
+}
+
+pub(crate) fn inode(meta: &fs::Metadata) -> (u64, u64) {
+    use std::os::unix::fs::MetadataExt;
+    (meta.dev(), meta.ino())
 }
 
 fn skip(root: &Path, path: &Path, reason: String) -> Skipped {
-    Skipped { file: relative(root, path), reason }
+    Skipped::new(&relative(root, path), reason)
 }
 
 fn relative(root: &Path, path: &Path) -> String {
@@ -103,14 +120,16 @@ fn relative(root: &Path, path: &Path) -> String {
 /// The path without extensions, or with them if two files would have the same id.
 pub(crate) fn ids(files: &[String]) -> Vec<String> {
     let short: Vec<String> = files.iter().map(|f| stem(f)).collect();
-    let unique = |id: &String| short.iter().filter(|other| *other == id).count() == 1;
+    let mut seen: HashMap<&str, usize> = HashMap::new();
+    short.iter().for_each(|id| *seen.entry(id).or_default() += 1);
+    let unique = |id: &String| seen.get(id.as_str()) == Some(&1);
     short.iter().zip(files).map(|(id, file)| if unique(id) { id.clone() } else { file.clone() }).collect()
 }
 
 fn stem(file: &str) -> String {
-    const KNOWN: [&str; 16] = [
-        "gz", "gzip", "json", "ndjson", "jsonl", "log", "csv", "tsv", "txt", "xml", "yaml", "yml", "cef", "evtx",
-        "conf", "eve",
+    const KNOWN: [&str; 17] = [
+        "zst", "gz", "gzip", "json", "ndjson", "jsonl", "log", "csv", "tsv", "txt", "xml", "yaml", "yml", "cef",
+        "evtx", "conf", "eve",
     ];
     let mut rest = file;
     while let Some((before, extension)) = rest.rsplit_once('.') {

@@ -3,8 +3,8 @@
 use casebook_protocol::report::{ReportFinding, TaskUsage};
 use casebook_protocol::{
     AccountedAct, Bearing, CallId, Citation, Credibility, EventTime, FindingKind, GapKind, LeadState, Locator,
-    Precision, Proof, RecordRef, Report, Rule, Ruling, Score, TaskKind, Timestamp, ToolCall, Usage, Verdict, Weight,
-    one_line,
+    Precision, Proof, RecordRef, Report, Rule, Ruling, Score, Snapshot, TaskKind, Timestamp, ToolCall, Usage, Verdict,
+    Weight, one_line,
 };
 use casebook_trust::backing::{Backing, Search, Unfound};
 use casebook_trust::headline;
@@ -337,8 +337,14 @@ pub fn took(report: &Report) -> String {
 /// What the report says about the log and the evidence, without the hash.
 pub fn proof(proof: &Proof) -> String {
     let (records, files) = (many(proof.records.len(), "cited record"), many(proof.files.len(), "evidence file"));
+    let read = |snapshot: &Snapshot| {
+        let id: String = snapshot.id.chars().take(12).collect();
+        format!("at {} (snapshot {id})", snapshot.read.strftime("%Y-%m-%d %H:%M:%SZ"))
+    };
+    let read: Vec<String> = proof.snapshots.iter().map(read).collect();
+    let read = if read.is_empty() { String::new() } else { format!(" The evidence was read {}.", read.join(" and ")) };
     format!(
-        "Made from {}. The hashes of {records} and {files} are in report.json. The last event has the hash",
+        "Made from {}.{read} The hashes of {records} and {files} are in report.json. The last event has the hash",
         count(proof.head.seq, "event")
     )
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// The version of the messages. Both ends must use the same one.
-pub const WIRE_VERSION: u16 = 8;
+pub const WIRE_VERSION: u16 = 9;
 
 pub const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 
@@ -63,17 +63,17 @@ mod tests {
     }
 
     #[test]
-    fn golden_bytes_of_version_7() {
+    fn golden_bytes_of_version_9() {
         let domain = Domain::new("network").unwrap();
-        assert_eq!(encode(&domain).unwrap(), b"\x00\x08\x07network");
+        assert_eq!(encode(&domain).unwrap(), b"\x00\x09\x07network");
     }
 
     #[test]
     fn another_version_is_refused_with_both_named() {
-        let error = decode::<Usage>(&[0, 9, 1]).unwrap_err().to_string();
+        let error = decode::<Usage>(&[0, 10, 1]).unwrap_err().to_string();
         assert_eq!(
             error,
-            "expected a message of protocol version 8, got 9; run the same version of casebook on both ends, and check that the message comes from casebook"
+            "expected a message of protocol version 9, got 10; run the same version of casebook on both ends, and check that the message comes from casebook"
         );
     }
 

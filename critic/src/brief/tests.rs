@@ -298,6 +298,7 @@ fn a_stray_task_is_refused() {
         toolset: Toolset { name: "t".into(), about: "a".into(), tools: vec![] },
         sources: vec![],
         earlier: vec![],
+        snapshot: Vec::new(),
     }));
     stray.id = TaskId::of(1, TaskKind::Investigate, None);
     assert!(CriticBrief.brief(&stray, AMPLE).parts.is_empty());

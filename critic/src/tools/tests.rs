@@ -108,6 +108,7 @@ fn task() -> Arc<Task> {
         toolset: with(Shop.toolset()),
         sources: vec![],
         earlier: vec![],
+        snapshot: Vec::new(),
     };
     Arc::new(Task {
         id: TaskId::of(1, TaskKind::Investigate, Some(&domain)),

@@ -35,6 +35,7 @@ fn task(hostile: &str, many: usize) -> Task {
         toolset: Toolset { name: "evidence".into(), about: "never in a section".into(), tools: vec![] },
         sources: vec![source; many],
         earlier: vec![],
+        snapshot: Vec::new(),
     };
     Task {
         id: TaskId::of(2, TaskKind::Investigate, Some(&domain)),

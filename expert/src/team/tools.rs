@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use casebook_agent::mcp::pattern::{Pattern, any};
 use casebook_agent::tools::Tools;
-use casebook_protocol::{Acts, Alert, Files, Toolset};
+use casebook_protocol::{Acts, Alert, ExpertView, Files, InvestigationId, Toolset};
 
 pub(super) struct Part {
     pub(super) tools: Arc<dyn Tools>,
@@ -17,6 +17,11 @@ pub(super) struct Part {
 impl Part {
     pub(super) fn whole(tools: Arc<dyn Tools>) -> Self {
         Self { tools, allowed: vec![Pattern::new("*")], named: None }
+    }
+
+    fn with(&self, tools: Option<Arc<dyn Tools>>) -> Self {
+        let tools = tools.unwrap_or_else(|| Arc::clone(&self.tools));
+        Self { tools, allowed: self.allowed.clone(), named: self.named.clone() }
     }
 
     fn toolset(&self) -> Toolset {
@@ -63,8 +68,21 @@ impl Tools for Joined {
         }
     }
 
-    fn files(&self) -> Option<Files> {
-        self.0.iter().find_map(|part| part.tools.files())
+    async fn files(&self) -> Option<Files> {
+        for part in &self.0 {
+            if let Some(files) = part.tools.files().await {
+                return Some(files);
+            }
+        }
+        None
+    }
+
+    fn for_case(&self, investigation: &InvestigationId, view: &ExpertView) -> Option<Arc<dyn Tools>> {
+        let own: Vec<_> = self.0.iter().map(|part| part.tools.for_case(investigation, view)).collect();
+        own.iter().any(Option::is_some).then(|| {
+            let parts = self.0.iter().zip(own);
+            Arc::new(Self(parts.map(|(part, own)| part.with(own)).collect())) as Arc<dyn Tools>
+        })
     }
 
     async fn acts(&self, alert: &Alert) -> Option<Acts> {

@@ -192,6 +192,7 @@ impl Story {
                 toolset: Toolset { name: "evidence".into(), about: String::new(), tools: vec![] },
                 sources: vec![source],
                 earlier: vec![],
+                snapshot: Vec::new(),
             };
             self.ask(&ExpertBrief, round, Some(name), View::Investigate(Box::new(view)), 4, 3000);
         }

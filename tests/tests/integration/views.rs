@@ -391,6 +391,7 @@ fn notes_on_a_source_reach_critic_director_and_report() {
         .map(|n| format!("Mar  1 02:{n}:00 web-1 sshd[7{n}]: Accepted publickey for root from 10.0.0.{n} port 22 ssh2"))
         .collect();
     std::fs::write(evidence.join("auth.log"), lines.join("\n")).unwrap();
+    std::fs::write(evidence.join("disk.7z"), b"7z\xbc\xaf\x27\x1crest").unwrap();
     let lab = Lab::start(Brain { expert_calls: 6, ..brain() }, FORMS[7]).unwrap();
     let report = lab.investigate(case.path(), Budget::default()).unwrap();
     assert_eq!(lab.violations(), [""; 0]);
@@ -400,8 +401,15 @@ fn notes_on_a_source_reach_critic_director_and_report() {
     let page = markdown(&report);
     let (before, _) = page.split_once("\nCoherence **").unwrap();
     assert!(before.contains(&note.note), "above the Timeline: {before}");
+    let left_out = report.source_notes.iter().find(|note| note.source == "disk.7z").unwrap();
+    assert!(left_out.note.starts_with("not loaded: 7z archive"), "{}", left_out.note);
+    assert!(
+        before.contains(&left_out.note.replace('`', "")) || before.contains("disk"),
+        "above the Timeline: {before}"
+    );
     for kind in [TaskKind::Review, TaskKind::Decide] {
         let shown = prompt::json_section(&requests(&lab, kind)[0], "source_notes").unwrap();
-        assert!(shown[0].as_str().unwrap().contains("no year"), "{kind:?}: {shown}");
+        let shown = shown.to_string();
+        assert!(shown.contains("no year") && shown.contains("not loaded: 7z archive"), "{kind:?}: {shown}");
     }
 }

@@ -122,6 +122,7 @@ fn first_task(member: &Member) -> Option<Task> {
         toolset: member.toolset.clone(),
         sources: member.sources.clone(),
         earlier: vec![],
+        snapshot: Vec::new(),
     };
     Some(Task {
         id: TaskId::of(1, TaskKind::Investigate, Some(&member.domain)),

@@ -80,8 +80,13 @@ pub struct OwnResults(pub Arc<dyn Tools>);
 
 impl ToolsFor for OwnResults {
     fn tools_for(&self, task: &Arc<Task>, env: &Env) -> Arc<dyn Tools> {
+        let own = match &task.view {
+            View::Investigate(view) => self.0.for_case(&task.investigation, view),
+            _ => None,
+        };
+        let inner = own.unwrap_or_else(|| Arc::clone(&self.0));
         Arc::new(ResultTools {
-            inner: Arc::clone(&self.0),
+            inner,
             investigation: task.investigation.clone(),
             task: task.id.clone(),
             store: Arc::clone(&env.store),
@@ -143,8 +148,8 @@ impl Tools for ResultTools {
         self.inner.acts(alert).await
     }
 
-    fn files(&self) -> Option<Files> {
-        self.inner.files()
+    async fn files(&self) -> Option<Files> {
+        self.inner.files().await
     }
 }
 

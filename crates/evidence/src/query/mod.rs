@@ -6,7 +6,7 @@ mod scan;
 
 pub(crate) use condition::{Condition, Op, is_named, values};
 pub(crate) use page::{Order, Page, page};
-pub(crate) use scan::{Filter, Hit, has_field, names_field, scan};
+pub(crate) use scan::{Filter, Hit, Scanned, has_field, names_field, scan};
 
 #[cfg(test)]
 pub(crate) use scan::parse_fields;

@@ -6,7 +6,7 @@ use crate::ReadError;
 use crate::catalog::Catalog;
 use crate::index::{self, ENTRY, Entry};
 
-use super::scan::{Filter, scan};
+use super::scan::{Filter, Scanned, scan};
 
 /// Records without a time come last. Records with equal times are in order of place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,8 +22,8 @@ pub(crate) enum Order {
 pub(crate) struct Page {
     pub(crate) entries: Vec<Entry>,
     pub(crate) total: u64,
-    /// `total` is complete. Otherwise the scan limit was reached.
-    pub(crate) exact: bool,
+    /// `total` is complete if the scan is whole.
+    pub(crate) scanned: Scanned,
     /// For each alternative term, the number of records with it.
     pub(crate) held: Vec<u64>,
 }
@@ -70,7 +70,7 @@ pub(crate) fn page(
             best.pop_last();
         }
     })?;
-    Ok(Page { entries: best.into_values().skip(offset).collect(), total, exact: scanned.whole, held })
+    Ok(Page { entries: best.into_values().skip(offset).collect(), total, scanned, held })
 }
 
 /// The index alone answers a query about time.
@@ -84,7 +84,7 @@ fn by_index(catalog: &Catalog, filter: &Filter, order: Order, offset: usize, lim
         Order::Time | Order::Near(_) => &[(TIMED, "time, id"), (UNTIMED, "id")],
     };
     catalog.with_index(|db| {
-        let mut page = Page { entries: Vec::new(), total: 0, exact: true, held: Vec::new() };
+        let mut page = Page { entries: Vec::new(), total: 0, scanned: Scanned::default(), held: Vec::new() };
         let mut skip = u64::try_from(offset).unwrap_or(u64::MAX);
         for (which, sorted) in parts {
             let count = match filter.whole() {

@@ -55,9 +55,18 @@ pub(crate) struct Hit<'a> {
     pub(crate) raw: &'a [u8],
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Scanned {
-    pub(crate) whole: bool,
+    /// The scan stopped at its limit.
+    pub(crate) stopped: bool,
+    /// Sources whose files changed or cannot be read, with the reason.
+    pub(crate) unread: Vec<(usize, String)>,
+}
+
+impl Scanned {
+    pub(crate) fn whole(&self) -> bool {
+        !self.stopped && self.unread.is_empty()
+    }
 }
 
 /// Passes every matching record to `sink`, in order of file and place, with the fields in `needed`.
@@ -68,6 +77,7 @@ pub(crate) fn scan(
     sink: &mut dyn FnMut(&Hit<'_>),
 ) -> Result<Scanned, ReadError> {
     let mut left = SCAN_MAX;
+    let mut scanned = Scanned::default();
     catalog.with_index(|db| {
         for place in &filter.sources {
             let number = i64::try_from(*place).unwrap_or(i64::MAX);
@@ -77,7 +87,13 @@ pub(crate) fn scan(
             }
             let needed = needed.filter(|field| has_field(source, field));
             let look = Look::new(filter, needed, inner);
-            let mut file = catalog.text(number)?;
+            let mut file = match catalog.text(number) {
+                Ok(file) => file,
+                Err(error) => {
+                    scanned.unread.push((*place, error.to_string()));
+                    continue;
+                }
+            };
             let sql = format!(
                 "SELECT first, last, filter FROM block WHERE source=?1{} ORDER BY id",
                 filter.window("early", "late")
@@ -94,16 +110,24 @@ pub(crate) fn scan(
                 let entries = wanted
                     .query_map([row.get::<_, i64>(0)?, row.get::<_, i64>(1)?], index::entry)?
                     .collect::<rusqlite::Result<Vec<_>>>()?;
-                let size = look
-                    .block(&mut file, &entries, sink)
-                    .map_err(|e| ReadError::Read { file: source.file.clone(), source: e })?;
+                let size = match look.block(&mut file, &entries, sink) {
+                    Ok(size) => size,
+                    Err(error) => {
+                        let error = ReadError::Read { file: source.file.clone(), source: error };
+                        scanned.unread.push((*place, error.to_string()));
+                        break;
+                    }
+                };
                 match left.checked_sub(size) {
                     Some(rest) => left = rest,
-                    None => return Ok(Scanned { whole: false }),
+                    None => {
+                        scanned.stopped = true;
+                        return Ok(scanned);
+                    }
                 }
             }
         }
-        Ok(Scanned { whole: true })
+        Ok(scanned)
     })
 }
 

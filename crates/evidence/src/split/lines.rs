@@ -6,6 +6,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use super::{Join, Lines, OVERSIZE_KEPT, Piece, RECORD_MAX, Tally};
 use crate::fields::modsec::boundary;
 use crate::fields::table::closed;
+use crate::text::Events;
 
 /// Limit of joined lines, so that an unbalanced quote cannot swallow the file.
 const JOINED_MAX: usize = 500;
@@ -53,8 +54,9 @@ impl<R: Read> LineCutter<R> {
         }
     }
 
-    pub(super) const fn tally(&self) -> Tally {
-        self.tally
+    pub(super) fn tally(&self) -> Tally {
+        let by_id = self.lines.events == Some(Events::ById);
+        Tally { lines: if by_id { self.line.saturating_sub(1) } else { self.tally.lines }, ..self.tally }
     }
 
     pub(super) const fn position(&self) -> u64 {
@@ -228,7 +230,7 @@ impl<R: Read> LineCutter<R> {
             [_, b'\n'] => 1,
             _ => 0,
         };
-        let line = Line {
+        let mut line = Line {
             offset: self.offset,
             number: self.line,
             length: total - ending,
@@ -236,7 +238,25 @@ impl<R: Read> LineCutter<R> {
         };
         self.offset += total;
         self.line += 1;
+        if let Some(events) = self.lines.events {
+            self.event(events, &mut line, bytes);
+        }
         Ok(Some(line))
+    }
+
+    /// Takes the id of the event from the line.
+    fn event(&mut self, events: Events, line: &mut Line, bytes: &mut Vec<u8>) {
+        let Some(tab) = memchr::memchr(b'\t', bytes.get(..24).unwrap_or(bytes)) else { return };
+        let id = bytes.get(..tab).and_then(|digits| std::str::from_utf8(digits).ok()?.parse::<u64>().ok());
+        let Some(id) = id else { return };
+        bytes.drain(..=tab);
+        let before = tab as u64 + 1;
+        line.offset += before;
+        line.length = line.length.saturating_sub(before);
+        if events == Events::ById {
+            line.number = id;
+            self.line = id.saturating_add(1);
+        }
     }
 }
 

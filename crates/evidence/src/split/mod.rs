@@ -5,6 +5,8 @@ mod lines;
 
 use std::io::{self, Read};
 
+use super::text::Events;
+
 pub(crate) use json::JsonCutter;
 pub(crate) use lines::LineCutter;
 
@@ -26,6 +28,8 @@ pub(crate) struct Lines {
     /// Lines that begin with `#` belong to the format.
     pub(crate) comments: bool,
     pub(crate) join: Join,
+    /// Lines begin with the id of an event.
+    pub(crate) events: Option<Events>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -65,6 +69,7 @@ pub(crate) struct Piece {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
+    /// Of a Windows event log: the last record id.
     pub(crate) lines: u64,
     pub(crate) blank: u64,
     pub(crate) format: u64,

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::EvidenceTools;
 use super::args::Args;
-use super::find::{CHEAPER, put, stamp, window};
+use super::find::{put, stamp, window};
 use crate::index::Entry;
 use crate::profile::cut;
-use crate::query::{Filter, Order, has_field, page, scan, values};
+use crate::query::{Filter, Order, Scanned, has_field, page, scan, values};
 
 pub(super) const COUNT: &[&str] = &["field", "terms", "mode", "where", "from", "to", "sources", "top"];
 
@@ -76,7 +76,7 @@ impl EvidenceTools {
             counted.add(hit.entry, found);
         })
         .map_err(|e| e.to_string())?;
-        Ok(self.counted(&filter, counted, scanned.whole, top))
+        Ok(self.counted(&filter, counted, &scanned, top))
     }
 
     /// Counts the records of sources that never have the field without reading them. Returns the filter for the
@@ -94,7 +94,7 @@ impl EvidenceTools {
         Ok(rest)
     }
 
-    fn counted(&self, filter: &Filter, counted: Counted, whole: bool, top: usize) -> Value {
+    fn counted(&self, filter: &Filter, counted: Counted, scanned: &Scanned, top: usize) -> Value {
         let distinct = counted.groups.len();
         let mut groups: Vec<(String, Group)> = counted.groups.into_iter().collect();
         groups.sort_by(|a, b| b.1.count.cmp(&a.1.count).then_with(|| a.0.cmp(&b.0)));
@@ -118,16 +118,14 @@ impl EvidenceTools {
             .collect();
         let mut answer = json!({
             "total": counted.total,
-            "total_is_exact": whole,
+            "total_is_exact": scanned.whole(),
             "missing": counted.missing,
             "distinct": if counted.beyond > 0 { json!(format!("more than {distinct}")) } else { json!(distinct) },
             "groups": groups,
             "window": window(filter),
             "searched": self.names(filter),
         });
-        if !whole {
-            put(&mut answer, "stopped", json!(CHEAPER));
-        }
+        self.limits(&mut answer, scanned);
         if counted.beyond > 0 {
             put(&mut answer, "not_grouped", json!(counted.beyond));
         }

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use casebook_protocol::{Timestamp, one_line};
 use serde_json::{Value, json};
 
@@ -5,7 +7,7 @@ use super::EvidenceTools;
 use super::args::Args;
 use super::shown::{Shown, Wanted, records};
 use crate::index::Entry;
-use crate::query::{Filter, Order, Page, names_field, page};
+use crate::query::{Filter, Order, Page, Scanned, names_field, page};
 use crate::readings::Terms;
 
 /// What to do about a query that read as much as it may.
@@ -135,18 +137,18 @@ impl EvidenceTools {
     }
 
     fn answer(&self, filter: &Filter, found: &Page, with_fields: &Wanted) -> Result<Value, String> {
-        let (records, left) = records(&self.catalog, &found.entries, with_fields).map_err(|e| e.to_string())?;
+        let mut scanned = found.scanned.clone();
+        let entries = self.readable(&found.entries, &mut scanned);
+        let (records, left) = records(&self.catalog, &entries, with_fields).map_err(|e| e.to_string())?;
         let mut answer = json!({
             "total": found.total,
-            "total_is_exact": found.exact,
+            "total_is_exact": scanned.whole(),
             "returned": records.len(),
             "window": window(filter),
             "searched": self.names(filter),
             "records": records,
         });
-        if !found.exact {
-            put(&mut answer, "stopped", json!(CHEAPER));
-        }
+        self.limits(&mut answer, &scanned);
         if left > 0 {
             put(
                 &mut answer,
@@ -162,6 +164,35 @@ impl EvidenceTools {
             }
         }
         Ok(answer)
+    }
+
+    /// Without the records of files that changed or cannot be read.
+    fn readable(&self, entries: &[Entry], scanned: &mut Scanned) -> Vec<Entry> {
+        let mut sources: BTreeMap<i64, bool> = BTreeMap::new();
+        let mut there = |entry: &&Entry| {
+            *sources.entry(entry.source).or_insert_with(|| match self.catalog.text(entry.source) {
+                Ok(_) => true,
+                Err(error) => {
+                    let place = usize::try_from(entry.source).unwrap_or(usize::MAX);
+                    scanned.unread.push((place, error.to_string()));
+                    false
+                }
+            })
+        };
+        entries.iter().filter(|entry| there(entry)).copied().collect()
+    }
+
+    /// Says why the total is not exact.
+    pub(super) fn limits(&self, answer: &mut Value, scanned: &Scanned) {
+        if scanned.stopped {
+            put(answer, "stopped", json!(CHEAPER));
+        }
+        if !scanned.unread.is_empty() {
+            let source = |place: &usize| self.catalog.sources().get(*place).map(|source| source.id.as_str());
+            let unread: Vec<Value> =
+                scanned.unread.iter().map(|(place, why)| json!({ "source": source(place), "why": why })).collect();
+            put(answer, "not_searched", json!(unread));
+        }
     }
 
     pub(super) fn around(&self, args: &Args) -> Result<Value, String> {

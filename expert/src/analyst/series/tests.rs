@@ -80,6 +80,7 @@ pub(in crate::analyst) fn scene(text: &str, requests: impl Fn(&Case) -> Vec<Call
         toolset: Toolset { name: "evidence".into(), about: String::new(), tools: Vec::new() },
         sources: Vec::new(),
         earlier: vec![],
+        snapshot: vec![],
     };
     let look = || call("around", &json!({}));
     let text = format!("found\n{text}");

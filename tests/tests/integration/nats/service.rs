@@ -164,7 +164,7 @@ fn a_domain_whose_last_instance_is_gone_is_a_fact_and_no_hang() {
         assert!(answer.contains(&format!("uses protocol version 99, this Hub uses {WIRE_VERSION}")), "{answer}");
         let other = Join { instance: "two".into(), ..entering.clone() };
         ghost.join(&other).await.unwrap();
-        let different = Member { description: "Sees something else.".into(), ..entering.member.clone().unwrap() };
+        let different = Member { sources: Vec::new(), ..entering.member.clone().unwrap() };
         let refused = ghost.join(&Join { instance: "three".into(), member: Some(different), ..entering.clone() }).await;
         assert!(
             matches!(&refused, Err(JoinError::Later(why)) if why.contains("instance one of expert-cloud")),
