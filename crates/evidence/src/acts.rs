@@ -19,6 +19,7 @@ mod claim;
 mod keys;
 mod kind;
 mod origin;
+pub(crate) mod related;
 mod row;
 
 use keys::keys;

@@ -11,6 +11,8 @@ use super::fields::Shape;
 use super::hint::Hint;
 use super::index::cache_folder;
 use super::index::{self, ENTRY, Entry, Manifest, Meta, Stored};
+use super::rules::Rule;
+use super::rules::pass::Evaluator;
 use super::walk::walk;
 use super::{Format, LoadError, Progress, ReadError, Record, Skipped, Source};
 
@@ -46,6 +48,8 @@ pub struct Catalog {
     fingerprint: String,
     read: Timestamp,
     rules: String,
+    /// By source, what finds the rules that a record meets. None if no rule can match.
+    evaluators: Mutex<HashMap<i64, Option<Evaluator>>>,
     idle: Mutex<Vec<Connection>>,
     /// Files that changed and still hold the bytes that were indexed.
     checked: Mutex<HashMap<String, Checked>>,
@@ -57,6 +61,8 @@ pub struct Catalog {
 pub(crate) struct Inner {
     pub(crate) shape: Arc<Shape>,
     pub(crate) names: Vec<String>,
+    /// As recognised during loading, when the rules were chosen.
+    sensor: String,
     /// The decoded text; none if it is the evidence file itself.
     cached: Option<PathBuf>,
     pub(crate) evidence: Manifest,
@@ -125,7 +131,7 @@ impl Catalog {
                 sha256: String::new(),
                 inode: (0, 0),
             });
-            inner.push(Inner { shape: Arc::new(shape), names, cached, evidence });
+            inner.push(Inner { shape: Arc::new(shape), names, sensor: source.sensor.clone(), cached, evidence });
             sources.push(source);
         }
         Self {
@@ -145,6 +151,7 @@ impl Catalog {
             fingerprint,
             read: meta.read,
             rules: meta.rules,
+            evaluators: Mutex::new(HashMap::new()),
             idle: Mutex::new(Vec::new()),
             checked: Mutex::new(HashMap::new()),
             listed: Mutex::new(HashMap::new()),
@@ -219,6 +226,17 @@ impl Catalog {
     /// Errors: The first file that has changed or cannot be read.
     pub fn verify(&self) -> Result<(), ReadError> {
         self.inner.iter().try_for_each(|inner| self.same_bytes(inner))
+    }
+
+    /// The rules that a record meets, of those that were evaluated during loading.
+    pub(crate) fn rules_met(&self, source: i64, record: &Record) -> Vec<Rule> {
+        let (Some(rules), Ok((known, inner))) = (&self.declared.rule_set, self.inner(source)) else {
+            return Vec::new();
+        };
+        let mut all = self.evaluators.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = || Evaluator::new(rules, &inner.sensor, &known.file, known.format);
+        let evaluator = all.entry(source).or_insert_with(made);
+        evaluator.as_mut().map(|one| one.met(&record.fields(), &record.bytes)).unwrap_or_default()
     }
 
     pub(crate) fn find(&self, file: &str, line: u64, nth: u32) -> Result<Entry, ReadError> {

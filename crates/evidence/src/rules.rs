@@ -110,6 +110,17 @@ pub struct Rule {
     pub part: bool,
 }
 
+impl Rule {
+    /// The first technique of ATT&CK among its tags: `T1110.001` for `attack.t1110.001`.
+    pub fn technique(&self) -> Option<String> {
+        self.tags.iter().find_map(|tag| {
+            let id = tag.strip_prefix("attack.")?.to_ascii_uppercase();
+            let digits = id.strip_prefix('T')?;
+            (digits.len() >= 4 && digits.bytes().all(|b| b.is_ascii_digit() || b == b'.')).then_some(id)
+        })
+    }
+}
+
 /// Rules that are evaluated together.
 pub struct RuleSet {
     rules: Vec<Rule>,

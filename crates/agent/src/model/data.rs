@@ -47,8 +47,18 @@ pub fn result(call: &ToolCall, text: &str, limit: usize, looks: bool) -> String 
 }
 
 /// The tools over evidence files, whose results have a known form.
-const EVIDENCE_TOOLS: [&str; 7] =
-    ["list_sources", "describe_source", "search", "count_by", "around", "get_record", "sql"];
+const EVIDENCE_TOOLS: [&str; 10] = [
+    "list_sources",
+    "describe_source",
+    "search",
+    "count_by",
+    "around",
+    "baseline",
+    "related",
+    "get_record",
+    "rule_hits",
+    "sql",
+];
 
 fn of_evidence(call: &ToolCall, text: &str, value: &Value, limit: usize, looks: bool) -> String {
     match listed::listed(&call.tool, &call.arguments, value, limit) {

@@ -1,6 +1,7 @@
 //! Evaluates a set of rules during loading: records first, source by source; correlations at the end, over the
 //! hits of all sources in the order of time.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -8,8 +9,8 @@ use super::correlate::{Correlator, Episode, Occurrence, Part, Place};
 use super::explain::Explained;
 use super::hits::{Group, GroupPart, Hit, Kept};
 use super::route::Router;
-use super::view::Columns;
-use super::{RuleSet, sigma};
+use super::view::{Columns, View};
+use super::{Rule, RuleSet, sigma};
 use crate::Format;
 
 /// Bytes of a value that a correlation compares.
@@ -23,13 +24,44 @@ pub(crate) struct Carried {
     pub(crate) values: BTreeMap<String, String>,
 }
 
-/// The rules over one source.
+/// Finds the rules that the records of one source meet.
 #[derive(Debug)]
-pub(crate) struct SourcePass {
+pub(crate) struct Evaluator {
     rules: Arc<RuleSet>,
     router: Router,
     columns: Columns,
     whole: bool,
+}
+
+impl Evaluator {
+    /// None if no rule can match a record of this source.
+    pub(crate) fn new(rules: &Arc<RuleSet>, sensor: &str, file: &str, format: Format) -> Option<Self> {
+        let router = Router::new(rules, sensor, file)?;
+        // The fields of these formats do not hold all words of a record.
+        let whole = matches!(format, Format::KeyValue | Format::Cef | Format::ModSecurity | Format::CmTrace);
+        Some(Self { rules: Arc::clone(rules), router, columns: Columns::default(), whole })
+    }
+
+    /// Calls `found` with the number of each rule that the record meets.
+    fn each(&mut self, fields: &[(String, String)], bytes: &[u8], mut found: impl FnMut(usize, View<'_>)) {
+        let text = if self.whole { std::str::from_utf8(bytes).ok() } else { None };
+        let fields = joined(fields);
+        let view = self.columns.read(&self.rules.slots, &fields, text);
+        let Some(matchers) = self.router.matchers(&self.rules, view) else { return };
+        matchers.matching(view).into_iter().for_each(|rule| found(rule, view));
+    }
+
+    pub(crate) fn met(&mut self, fields: &[(String, String)], bytes: &[u8]) -> Vec<Rule> {
+        let mut met = Vec::new();
+        self.each(fields, bytes, |rule, _| met.push(rule));
+        met.into_iter().filter_map(|rule| self.rules.rule(rule)).cloned().collect()
+    }
+}
+
+/// The rules over one source.
+#[derive(Debug)]
+pub(crate) struct SourcePass {
+    evaluator: Evaluator,
     kept: BTreeMap<usize, Kept>,
     carried: Vec<Carried>,
 }
@@ -37,11 +69,8 @@ pub(crate) struct SourcePass {
 impl SourcePass {
     /// None if no rule can match a record of this source.
     pub(crate) fn new(rules: &Arc<RuleSet>, sensor: &str, file: &str, format: Format) -> Option<Self> {
-        let router = Router::new(rules, sensor, file)?;
-        // The fields of these formats do not hold all words of a record.
-        let whole = matches!(format, Format::KeyValue | Format::Cef | Format::ModSecurity | Format::CmTrace);
-        let rules = Arc::clone(rules);
-        Some(Self { rules, router, columns: Columns::default(), whole, kept: BTreeMap::new(), carried: Vec::new() })
+        let evaluator = Evaluator::new(rules, sensor, file, format)?;
+        Some(Self { evaluator, kept: BTreeMap::new(), carried: Vec::new() })
     }
 
     /// Evaluates a record. `time` is in nanoseconds.
@@ -52,21 +81,20 @@ impl SourcePass {
         (source, record): (i64, i64),
         time: Option<i64>,
     ) {
-        let text = if self.whole { std::str::from_utf8(bytes).ok() } else { None };
-        let view = self.columns.read(&self.rules.slots, fields, text);
-        let Some(matchers) = self.router.matchers(&self.rules, view) else { return };
         let at = Place { source, record, time: time.unwrap_or(0) };
-        for rule in matchers.matching(view) {
-            if self.rules.rule(rule).is_some_and(|r| !r.part) {
-                self.kept.entry(rule).or_default().add(Hit { rule, at, timed: time.is_some(), group: None });
+        let rules = Arc::clone(&self.evaluator.rules);
+        let (kept, carried) = (&mut self.kept, &mut self.carried);
+        self.evaluator.each(fields, bytes, |rule, view| {
+            if rules.rule(rule).is_some_and(|r| !r.part) {
+                kept.entry(rule).or_default().add(Hit { rule, at, timed: time.is_some(), group: None });
             }
             // A record without a time has no place among the others.
-            if let (Some(wanted), Some(_)) = (self.rules.carried.get(&rule), time) {
+            if let (Some(wanted), Some(_)) = (rules.carried.get(&rule), time) {
                 let value = |slot: usize| view.at(slot).next().map(|v| crate::profile::cut(v, VALUE_MAX).to_owned());
                 let values = wanted.iter().filter_map(|(name, slot)| Some((name.clone(), value(*slot)?)));
-                self.carried.push(Carried { rule, at, values: values.collect() });
+                carried.push(Carried { rule, at, values: values.collect() });
             }
-        }
+        });
     }
 
     /// The hits for correlations since the last call.
@@ -133,6 +161,22 @@ fn keep(rules: &RuleSet, kept: &mut BTreeMap<(usize, i64), Kept>, episode: Episo
     kept.entry((episode.rule, episode.last.source)).or_default().add(hit);
 }
 
+/// For a sensor that stores a program and its arguments apart: the fields with the whole command line of each process.
+fn joined(fields: &[(String, String)]) -> Cow<'_, [(String, String)]> {
+    let command = |(path, arguments): &(String, String)| {
+        let of = path.strip_suffix(".arguments")?;
+        let binary = format!("{of}.binary");
+        let (_, program) = fields.iter().find(|(path, _)| *path == binary)?;
+        Some((format!("{of}.commandline"), format!("{program} {arguments}")))
+    };
+    let commands: Vec<(String, String)> = fields.iter().filter_map(command).collect();
+    if commands.is_empty() {
+        Cow::Borrowed(fields)
+    } else {
+        Cow::Owned(fields.iter().cloned().chain(commands).collect())
+    }
+}
+
 /// Why rules did or did not match one record.
 impl RuleSet {
     /// For each rule of single records, why it matches the record or not; `Err` for a rule that is for other logs,
@@ -145,7 +189,8 @@ impl RuleSet {
         wanted: &dyn Fn(&super::Rule) -> bool,
     ) -> Vec<(usize, Result<Explained, String>)> {
         let mut columns = Columns::default();
-        let view = columns.read(&self.slots, fields, None);
+        let fields = joined(fields);
+        let view = columns.read(&self.slots, &fields, None);
         let mut router = Router::new(self, sensor, file);
         let sources = router.as_mut().map(|router| {
             let _ = router.matchers(self, view);

@@ -1,4 +1,5 @@
 mod hostile;
+mod recordings;
 mod stories;
 
 use std::sync::Arc;

@@ -162,6 +162,8 @@ impl<'r> View<'r> {
         let part = self.slots.wanted.get(slot).and_then(|wanted| wanted.part);
         let best = columns.best.get(slot).filter(|best| best.record == columns.record);
         let values = best.into_iter().flat_map(|best| &best.fields).filter_map(|place| fields.get(*place));
+        // The field with the name of the Sigma field itself holds the part alone.
+        let part = part.filter(|_| best.is_some_and(|best| best.rank % CHOSEN > 0));
         values.filter_map(move |(_, value)| match part {
             Some(part) => part.of(value),
             None => Some(value.as_str()),
@@ -203,6 +205,7 @@ mod tests {
         assert_eq!(read("Image", &[("NewProcessName", r"C:\a.exe")]), [r"C:\a.exe"]);
         assert_eq!(read("SourceIp", &[("src_ip", "192.0.2.1")]), ["192.0.2.1"]);
         assert_eq!(read("cs-uri-query", &[("url", "/a?b=1")]), ["b=1"]);
+        assert_eq!(read("cs-uri-query", &[("cs-uri-query", "b=1")]), ["b=1"]);
         assert_eq!(read("userIdentity.type", &[("detail.userIdentity.type", "Root")]), ["Root"]);
         assert!(read("userIdentity.type", &[("type", "Root")]).is_empty());
     }

@@ -38,7 +38,7 @@ fn each_call_is_answered_as_on_file() {
 fn schemas_are_json_and_name_the_arguments() {
     let folder = sample();
     let toolset = folder.tools().toolset();
-    assert_eq!(toolset.tools.len(), 8);
+    assert_eq!(toolset.tools.len(), 10);
     for tool in toolset.tools {
         let schema: Value = serde_json::from_str(&tool.input_schema).unwrap();
         assert_eq!(schema["additionalProperties"], false, "{}", tool.name);
@@ -259,4 +259,56 @@ fn source_describes_its_fields() {
     assert_eq!(field("time")["type"], "time");
     assert_eq!(field("pid")["type"], "number");
     assert_eq!(answer["time_fields"][0]["role"], "event");
+}
+
+#[test]
+fn processes_above_and_below_are_related() {
+    let start = |line: u32, pid: u32, ppid: u32, command: &str| {
+        format!(
+            "{{\"time\":\"2026-03-01T10:00:{line:02}Z\",\"event\":\"process_start\",\"host\":\"web1\",\"pid\":{pid},\"ppid\":{ppid},\
+             \"user\":\"mara\",\"exe\":\"/usr/bin/x\",\"command_line\":\"{command}\"}}\n"
+        )
+    };
+    let log = [
+        start(1, 10, 1, "sshd"),
+        start(2, 11, 10, "bash"),
+        start(3, 12, 11, "make all"),
+        start(4, 13, 12, "cc a.c"),
+        start(5, 14, 1, "cron"),
+    ];
+    let folder = Folder::of("proc.ndjson", &log.concat());
+    let tools = folder.tools();
+    let found = call(&tools, "related", r#"{"file":"proc.ndjson","line":3}"#);
+    let ties: Vec<(u64, &str)> = found["records"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| (r["line"].as_u64().unwrap(), r["tie"].as_str().unwrap()))
+        .collect();
+    assert_eq!(ties, [(3, "this"), (1, "above"), (2, "above"), (4, "below")]);
+    assert!(tools.call("related", r#"{"file":"proc.ndjson","line":9}"#).is_err());
+}
+
+#[test]
+fn what_is_normal_for_an_account_is_told_from_what_is_new() {
+    let sign_in = |day: u32, hour: u32, from: &str| {
+        format!(
+            "{{\"time\":\"2026-03-{day:02}T{hour:02}:00:00Z\",\"user\":\"svc\",\"src_ip\":\"{from}\",\"action\":\"login\",\
+             \"outcome\":\"success\"}}\n"
+        )
+    };
+    let mut log: String = (1..=20).map(|day| sign_in(day, 9, "192.0.2.7")).collect();
+    log += &sign_in(21, 3, "198.51.100.9");
+    log += "{\"time\":\"2026-03-21T04:00:00Z\",\"user\":\"mara\",\"src_ip\":\"192.0.2.8\",\"message\":\"svc svc\"}\n";
+    let folder = Folder::of("auth.ndjson", &log);
+    let found = call(&folder.tools(), "baseline", r#"{"entity":"svc","before":"2026-03-21T00:00:00Z"}"#);
+    assert_eq!(
+        (&found["total"], &found["as"]["user"]),
+        (&serde_json::json!(21), &serde_json::json!(21)),
+        "a message that has the word is not of the account"
+    );
+    assert_eq!(found["before"]["by"]["source_ip"]["values"][0]["count"], 20);
+    assert_eq!(found["before"]["hours_utc"], serde_json::json!({"09": 20}));
+    assert_eq!(found["from_then_on"]["count"], 1);
+    assert_eq!(found["new_from_then_on"]["source_ip"], serde_json::json!(["198.51.100.9"]));
 }

@@ -48,6 +48,7 @@ pub(super) const AROUND: &[&str] = &[
     "include_fields",
     "fields",
 ];
+pub(super) const RELATED: &[&str] = &["file", "line", "nth", "limit"];
 pub(super) const GET: &[&str] = &["file", "line", "nth", "offset", "length"];
 
 impl EvidenceTools {
@@ -224,6 +225,31 @@ impl EvidenceTools {
         Ok(answer)
     }
 
+    /// The records of the same process, session or connection, and those of the processes above and below.
+    pub(super) fn related(&self, args: &Args) -> Result<Value, String> {
+        let of = self.entry(args)?;
+        let limit = usize::try_from(args.number("limit", 1, 500)?.unwrap_or(100)).unwrap_or(100);
+        let failed = |e: crate::ReadError| e.to_string();
+        let (line, nth) = (u64::try_from(of.line).unwrap_or(0), u32::try_from(of.nth).unwrap_or(1));
+        let (found, whole) =
+            self.catalog.related(self.visible.to_vec(), args.required("file")?, line, nth).map_err(failed)?;
+        let mut entries = Vec::new();
+        for (record, _) in found.iter().take(limit) {
+            entries.push(self.catalog.find(&record.file, record.line, 1).map_err(failed)?);
+        }
+        let (mut records, _) = records(&self.catalog, &entries, &Wanted::All).map_err(failed)?;
+        for (record, (_, tie)) in records.iter_mut().zip(&found) {
+            put(record, "tie", json!(tie.name()));
+        }
+        Ok(json!({
+            "total": found.len(),
+            "total_is_exact": whole,
+            "returned": records.len(),
+            "searched": self.visible().map(|source| source.id.as_str()).collect::<Vec<_>>(),
+            "records": records,
+        }))
+    }
+
     pub(super) fn get_record(&self, args: &Args) -> Result<Value, String> {
         let entry = self.entry(args)?;
         let offset = args.number("offset", 0, u64::MAX >> 1)?.unwrap_or(0);
@@ -231,9 +257,9 @@ impl EvidenceTools {
         let failed = |e: crate::ReadError| e.to_string();
         let kept = self.catalog.bytes(&entry, 0, crate::catalog::kept(&entry)).map_err(failed)?;
         let record = self.catalog.record_of(&entry, kept);
-        let mut answer =
-            serde_json::to_value(Shown::new(&record, if offset == 0 { &Wanted::All } else { &Wanted::None }))
-                .map_err(|e| e.to_string())?;
+        let wanted = if offset == 0 { Wanted::All } else { Wanted::None };
+        let shown = Shown::new(&record, self.catalog.rules_met(entry.source, &record), &wanted);
+        let mut answer = serde_json::to_value(shown).map_err(|e| e.to_string())?;
         let part = self.catalog.bytes(&entry, offset, length).map_err(failed)?;
         let end = offset + part.len() as u64;
         put(&mut answer, "raw", json!(String::from_utf8_lossy(&part)));

@@ -1,4 +1,5 @@
 mod args;
+mod baseline;
 mod count;
 mod describe;
 mod find;
@@ -73,6 +74,8 @@ impl EvidenceTools {
             "count_by" => self.count_by(&read("count_by", count::COUNT)?)?,
             "around" => self.around(&read("around", find::AROUND)?)?,
             "get_record" => self.get_record(&read("get_record", find::GET)?)?,
+            "baseline" => self.baseline(&read("baseline", baseline::BASELINE)?)?,
+            "related" => self.related(&read("related", find::RELATED)?)?,
             "rule_hits" => self.rule_hits(&read("rule_hits", rules::RULE_HITS)?)?,
             "sql" => self.sql(&read("sql", sql::SQL)?)?,
             _ => {

@@ -186,6 +186,7 @@ fn about(rule: &Rule) -> Value {
         "falsepositives": rule.falsepositives,
     });
     let more = [
+        ("technique", json!(rule.technique())),
         ("look_next", json!(rule.judgement.look_next)),
         ("correlation", json!(rule.correlation)),
         ("author", json!(rule.author)),

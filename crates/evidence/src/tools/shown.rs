@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use casebook_protocol::{Bearing, Weight};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -9,6 +10,7 @@ use crate::catalog::{Catalog, kept};
 use crate::index::Entry;
 use crate::profile::cut;
 use crate::query::is_named;
+use crate::rules::{Judgement, Level, Rule};
 use crate::{ReadError, Record};
 
 const RAW_MAX: usize = 16 << 10;
@@ -43,6 +45,29 @@ pub(crate) struct Shown {
     fields: Option<BTreeMap<String, Value>>,
     #[serde(skip_serializing_if = "not")]
     fields_cut: bool,
+    /// The Sigma rules that it meets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rules: Vec<Met>,
+}
+
+/// A rule that a record meets, in short.
+#[derive(Debug, Serialize)]
+struct Met {
+    rule: String,
+    title: String,
+    level: Level,
+    bearing: Bearing,
+    strength: Weight,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    technique: Option<String>,
+}
+
+impl From<Rule> for Met {
+    fn from(rule: Rule) -> Self {
+        let technique = rule.technique();
+        let Judgement { bearing, strength, .. } = rule.judgement;
+        Self { rule: rule.id, title: rule.title, level: rule.level, bearing, strength, technique }
+    }
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
@@ -51,7 +76,7 @@ const fn not(flag: &bool) -> bool {
 }
 
 impl Shown {
-    pub(crate) fn new(record: &Record, wanted: &Wanted) -> Self {
+    pub(crate) fn new(record: &Record, met: Vec<Rule>, wanted: &Wanted) -> Self {
         let text = record.text();
         let raw = cut(&text, RAW_MAX);
         let (fields, fields_cut) = fields(record, wanted);
@@ -71,6 +96,7 @@ impl Shown {
             raw: raw.to_owned(),
             fields,
             fields_cut,
+            rules: met.into_iter().filter(|rule| !rule.part).map(Met::from).collect(),
         }
     }
 }
@@ -148,7 +174,8 @@ pub(crate) fn records(catalog: &Catalog, entries: &[Entry], wanted: &Wanted) -> 
     let (mut shown, mut size) = (Vec::new(), 0);
     for entry in entries {
         let bytes = catalog.bytes(entry, 0, kept(entry))?;
-        let record = Shown::new(&catalog.record_of(entry, bytes), wanted);
+        let record = catalog.record_of(entry, bytes);
+        let record = Shown::new(&record, catalog.rules_met(entry.source, &record), wanted);
         let value = serde_json::to_value(&record).unwrap_or_default();
         size += value.to_string().len();
         if size > ANSWER_MAX && !shown.is_empty() {

@@ -4,7 +4,7 @@ use casebook_protocol::{ToolSpec, Toolset};
 
 use crate::{Format, Source};
 
-pub(super) const TOOLS: [(&str, &str, &str); 8] = [
+pub(super) const TOOLS: [(&str, &str, &str); 10] = [
     (
         "list_sources",
         "Lists the sources that you may see: file, format, sensor (what wrote it), records, first and last time, what the \
@@ -43,6 +43,22 @@ pub(super) const TOOLS: [(&str, &str, &str); 8] = [
         "Gives the records around a moment, over all sources in order of time: around `time`, or the time of the record at \
          `file` and `line`; the nearest if there are more than `limit`.",
         r#"{"type":"object","properties":{"time":{"type":"string"},"file":{"type":"string"},"line":{"type":"integer","minimum":1},"nth":{"type":"integer","minimum":1},"before_seconds":{"type":"number","minimum":0,"default":60},"after_seconds":{"type":"number","minimum":0,"default":60},"sources":{"type":"array","items":{"type":"string"}},"terms":{"type":"array","items":{"type":"string"}},"limit":{"type":"integer","minimum":1,"maximum":500,"default":50},"include_fields":{"type":"boolean"},"fields":{"type":"array","items":{"type":"string"}}},"additionalProperties":false}"#,
+    ),
+    (
+        "related",
+        "Gives the records that belong to the one at `file` and `line` by ids that sensors wrote, each with `tie`: `above` \
+         (the starts of the processes above, up to the first), `same_process`, `below` (what the processes that it started \
+         did), `same_connection`, `same_session`. Closest first. Use it to find who or what started a process, and what came \
+         of it.",
+        r#"{"type":"object","properties":{"file":{"type":"string"},"line":{"type":"integer","minimum":1},"nth":{"type":"integer","minimum":1},"limit":{"type":"integer","minimum":1,"maximum":500,"default":100}},"required":["file","line"],"additionalProperties":false}"#,
+    ),
+    (
+        "baseline",
+        "Says what is normal for a name: a user, address, host, program, client or domain, given whole. How often it occurs in \
+         that part, at which hours (UTC), and with which users, addresses, programs, actions and outcomes; `before` splits this \
+         at a moment, such as the time of the alert, and `new_from_then_on` lists what was not there before. Cite a number as a \
+         count, such as `/before/by/source_ip/values/0/count`.",
+        r#"{"type":"object","properties":{"entity":{"type":"string","minLength":1},"before":{"type":"string","format":"date-time"},"sources":{"type":"array","items":{"type":"string"}}},"required":["entity"],"additionalProperties":false}"#,
     ),
     (
         "get_record",

@@ -84,7 +84,7 @@ impl EvidenceTools {
         let entry = self.catalog.find(file, line, u32::try_from(nth).ok()?).ok()?;
         let record = self.catalog.record_of(&entry, self.catalog.bytes(&entry, 0, kept(&entry)).ok()?);
         let (text, fields) = (record.text(), record.fields());
-        let shown = serde_json::to_value(Shown::new(&record, &Wanted::None)).ok()?;
+        let shown = serde_json::to_value(Shown::new(&record, Vec::new(), &Wanted::None)).ok()?;
         let is_of = |(name, cell): (&String, &Value)| match name.as_str() {
             "source" | "file" | "line" | "time" | "time_basis" => shown.get(name) == Some(cell),
             "raw" => cell.as_str() == Some(cut(&text, CELL_MAX)),

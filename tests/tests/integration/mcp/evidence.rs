@@ -14,7 +14,18 @@ fn used(client: &mut Client) {
     let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     assert_eq!(
         names,
-        ["list_sources", "describe_source", "search", "count_by", "around", "get_record", "rule_hits", "sql"]
+        [
+            "list_sources",
+            "describe_source",
+            "search",
+            "count_by",
+            "around",
+            "related",
+            "baseline",
+            "get_record",
+            "rule_hits",
+            "sql"
+        ]
     );
     for tool in &tools {
         assert_eq!(tool["annotations"]["readOnlyHint"], true, "{tool}");

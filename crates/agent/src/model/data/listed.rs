@@ -7,7 +7,7 @@ use super::cut::{FEW, TEXTS};
 use super::{escape_json, head, visible};
 
 /// The tools whose answers are lists of items that belong together.
-const TOOLS: [&str; 4] = ["search", "around", "count_by", "sql"];
+const TOOLS: [&str; 6] = ["search", "around", "related", "count_by", "rule_hits", "sql"];
 const LISTS: [&str; 3] = ["records", "groups", "rows"];
 /// Stands before each line of a record's text, so that no text looks like another item.
 const MARGIN: &str = "| ";

@@ -56,7 +56,18 @@ fn sign_in(second: u32, user: &str, code: u32) -> Value {
         "clientAppUsed": "Browser", "ipAddress": "192.0.2.9", "status": {"errorCode": code}})
 }
 
+/// The files of ours that have correlations.
+fn correlations() -> Arc<RuleSet> {
+    let mut files = built_in_rules();
+    files.retain(|file| file.text.contains("\ncorrelation:"));
+    Arc::new(RuleSet::read(&files).unwrap())
+}
+
 fn told(file: &str, text: String) -> Vec<String> {
+    Loaded::new(&[(file, text)]).hits(&correlations())
+}
+
+fn all(file: &str, text: String) -> Vec<String> {
     Loaded::new(&[(file, text)]).hits(&RuleSet::built_in())
 }
 
@@ -77,8 +88,8 @@ fn ssh_passwords_are_guessed_and_one_is_right() {
 fn the_guesses_and_the_login_are_named_with_their_records() {
     let refused: String = (0..147).map(|n| ssh(n * 4, "Failed", "root", "192.0.2.9")).collect();
     let loaded = Loaded::new(&[("auth.log", refused + &ssh(600, "Accepted", "root", "192.0.2.9"))]);
-    let catalog = loaded.catalog(Some(&RuleSet::built_in()));
-    let total = loaded.totals(&RuleSet::built_in()).pop().unwrap();
+    let catalog = loaded.catalog(Some(&correlations()));
+    let total = loaded.totals(&correlations()).pop().unwrap();
     let hits = catalog.with_index(|db| Ok(stored(db, total.number, total.source)?)).unwrap();
     let [(148, Some(_), Some(group))] = hits.as_slice() else { panic!("{hits:?}") };
     assert_eq!(group.by, [("SourceIp".to_owned(), "192.0.2.9".to_owned())]);
@@ -90,7 +101,7 @@ fn the_guesses_and_the_login_are_named_with_their_records() {
 fn the_tool_gives_the_records_to_cite() {
     let refused: String = (0..147).map(|n| ssh(n * 4, "Failed", "root", "192.0.2.9")).collect();
     let loaded = Loaded::new(&[("auth.log", refused + &ssh(600, "Accepted", "root", "192.0.2.9"))]);
-    let catalog = Arc::new(loaded.catalog(Some(&RuleSet::built_in())));
+    let catalog = Arc::new(loaded.catalog(Some(&correlations())));
     let tools = crate::EvidenceTools::new(catalog, &["auth".to_owned()]);
     let call =
         |arguments: &str| tools.call("rule_hits", arguments).map(|text| serde_json::from_str::<Value>(&text).unwrap());
@@ -126,9 +137,9 @@ fn a_story_holds_over_two_files_and_if_the_address_is_busy_for_days() {
     let others: String = (0..9).map(|n| ssh(6000 * 43 + n, "Accepted", "mara", "198.51.100.7")).collect();
     let loaded = Loaded::new(&[("auth.log.1", days), ("auth.log", login + &others)]);
     let right = "An SSH password accepted after many were refused from the same address x1";
-    assert_eq!(loaded.hits(&RuleSet::built_in()), ["Many SSH passwords refused from one address x1", right]);
-    let total = loaded.totals(&RuleSet::built_in()).pop().unwrap();
-    let catalog = loaded.catalog(Some(&RuleSet::built_in()));
+    assert_eq!(loaded.hits(&correlations()), ["Many SSH passwords refused from one address x1", right]);
+    let total = loaded.totals(&correlations()).pop().unwrap();
+    let catalog = loaded.catalog(Some(&correlations()));
     let hits = catalog.with_index(|db| Ok(stored(db, total.number, total.source)?)).unwrap();
     let parts: Vec<u64> = hits[0].2.as_ref().unwrap().parts.iter().map(|part| part.count).collect();
     assert_eq!(parts, [6000, 1]);
@@ -281,6 +292,6 @@ fn a_logging_service_is_stopped() {
                 "type=SERVICE_STOP msg=audit(1700000020.1:90): pid=1 uid=0 msg='unit={unit} comm=\"systemd\" res=success'\n"
             )
     };
-    assert_eq!(told("audit.log", stop("auditd")), ["A service that logs or protects was stopped x1"]);
-    assert_eq!(told("audit.log", stop("cups")), NOTHING);
+    assert_eq!(all("audit.log", stop("auditd")), ["A service that logs or protects was stopped x1"]);
+    assert_eq!(all("audit.log", stop("cups")), NOTHING);
 }
