@@ -83,7 +83,7 @@ impl Brief for ExpertBrief {
     }
 
     fn raised(&self, task: &Task, done: &[Done]) -> Vec<FindingDraft> {
-        crate::analyst::raise::beside(task, done)
+        crate::raise::beside(task, done)
     }
 }
 

@@ -15,6 +15,7 @@ pub mod definition;
 pub mod evidence_server;
 pub mod offloaded;
 pub mod profile;
+mod raise;
 pub mod reasoner;
 pub mod roster;
 pub mod rules;

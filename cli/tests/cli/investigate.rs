@@ -193,7 +193,7 @@ fn what_a_person_types_from_alert_to_verified_report() {
     for needed in [
         "Alert     Kernel module tool used",
         "Round 1   discovery",
-        "endpoint      2 findings",
+        "endpoint      4 findings",
         "Report report/report.html",
     ] {
         assert!(live.contains(needed), "{needed} is not in\n{live}");

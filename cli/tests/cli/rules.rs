@@ -61,17 +61,17 @@ fn a_rule_is_written_checked_tested_explained_and_reported() {
     assert!(told.contains(why) && told.contains("rules for other logs"), "{told}");
     shown(&place, "investigate alert.json --evidence logs --rules own --out one");
     let report = std::fs::read_to_string(place.path().join("one/report.md")).unwrap();
-    assert!(report.contains("Curl to an address without a name."), "{report}");
+    assert!(report.contains(": curl to an address without a name"), "{report}");
 
     // The rules of a team folder count without an option.
     place.file("team/rules/curl.yml", RULE.replace("Curl to an address", "Download from an address"));
     assert!(shown(&place, "check team").contains("1 file is valid"));
     shown(&place, "--data other investigate alert.json --evidence logs --team team --out two");
     let report = std::fs::read_to_string(place.path().join("two/report.md")).unwrap();
-    assert!(report.contains("Download from an address without a name."), "{report}");
+    assert!(report.contains(": download from an address without a name"), "{report}");
     shown(&place, "--data third investigate alert.json --evidence logs --out three");
     let report = std::fs::read_to_string(place.path().join("three/report.md")).unwrap();
-    assert!(!report.contains("without a name."), "no rule, no finding");
+    assert!(!report.contains("address without a name"), "no rule, no finding");
 }
 
 #[test]

@@ -20,6 +20,9 @@ pub const JUDGEMENT: &str = "Alert `";
 /// recognises the claim by them. Its claims are shorter than this.
 pub const NOTED: usize = 800;
 
+/// The claim about the command with which everything began ends like this.
+pub const FIRST_COMMAND: &str = "the first command on the way to the alerted process";
+
 /// Lists what `claim` states and `corpus` does not. A duration must lie between two of the cited `times`, or a
 /// record must state it, in any unit.
 pub fn faults(claim: &str, corpus: &Corpus, times: &[Timestamp]) -> Vec<String> {

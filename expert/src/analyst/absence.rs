@@ -3,13 +3,12 @@
 
 use casebook_agent::reasoner::{CallRequest, Done};
 use casebook_agent::worker::call;
-use casebook_protocol::{
-    Alert, Bearing, CallStatus, Citation, FindingDraft, FindingKind, Locator, Score, Timestamp, Weight,
-};
+use casebook_evidence::facet::Facet;
+use casebook_protocol::{Alert, Bearing, Citation, FindingDraft, FindingKind, Locator, Score, Timestamp, Weight};
 use serde_json::{Value, json};
 
-use super::Case;
-use super::link::moved;
+use super::kin::moved;
+use super::{Case, plan};
 
 struct Operation {
     /// Programs that do it or look as if they do.
@@ -63,46 +62,37 @@ pub(super) fn programs(alert: &Alert) -> &'static [&'static str] {
     claimed(alert).map_or(&[], |o| o.done_by)
 }
 
-pub(super) fn search(alert: &Alert, anchor: Option<Timestamp>) -> Vec<CallRequest> {
-    let (Some(operation), Some(at)) = (claimed(alert), anchor) else { return Vec::new() };
+pub(super) fn search(case: &Case) -> Vec<CallRequest> {
+    let (Some(operation), Some(at)) = (claimed(&case.alert), case.anchor) else { return Vec::new() };
     let edge = |by: i64| moved(at, by);
     let (Some(from), Some(to)) = (edge(-AROUND), edge(AROUND)) else { return Vec::new() };
-    vec![
+    // The first and the last run of programs that do it, or look as if they did.
+    let alerted = case.alerted();
+    let host = alerted.iter().find_map(|rec| rec.facets.get(Facet::Host));
+    let trace = |program: &&str, order: &str| {
+        let terms: Vec<&str> = [*program, operation.watched_by].into_iter().chain(host).collect();
+        let asked = json!({"terms": terms, "from": from, "to": to, "order": order, "limit": 20,
+            "include_fields": true});
+        call("search", &asked)
+    };
+    let traces = operation.done_by.iter().flat_map(|program| ["time", "time_desc"].map(|order| trace(program, order)));
+    let counted = [
         call("search", &json!({"terms": operation.leaves, "mode": "any", "from": from, "to": to, "limit": 5})),
         call("search", &json!({"terms": [operation.watched_by], "mode": "any", "from": from, "to": to, "limit": 1})),
-    ]
-}
-
-pub(super) fn traces(alert: &Alert, anchor: Option<Timestamp>) -> Vec<CallRequest> {
-    let (Some(operation), Some(at)) = (claimed(alert), anchor) else { return Vec::new() };
-    let edge = |by: i64| moved(at, by);
-    let (Some(from), Some(to)) = (edge(-AROUND), edge(AROUND)) else { return Vec::new() };
-    let programs = operation.done_by.iter();
-    programs
-        .flat_map(|program| {
-            ["time", "time_desc"].map(|order| {
-                call("search", &json!({"terms": [program, operation.watched_by], "mode": "all", "from": from, "to": to, "order": order, "limit": 30, "include_fields": true}))
-            })
-        })
-        .collect()
+    ];
+    traces.chain(counted).collect()
 }
 
 pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
     let Some(operation) = claimed(&case.alert) else { return Vec::new() };
     let answers = |terms: &[&str]| {
-        done.iter()
-            .filter(|d| {
-                d.call.tool == "search"
-                    && d.call.status == CallStatus::Answered
-                    && !d.call.id.as_str().contains(".t100")
-            })
-            .find_map(|d| {
-                let arguments: Value = serde_json::from_str(&d.call.arguments).ok()?;
-                let asked: Vec<&str> = arguments.get("terms")?.as_array()?.iter().filter_map(Value::as_str).collect();
-                let time = |key: &str| arguments.get(key)?.as_str()?.parse::<Timestamp>().ok();
-                let total = serde_json::from_str::<Value>(&d.result).ok()?.get("total")?.as_u64()?;
-                (asked == terms).then(|| Some((d.call.id.clone(), total, time("from")?, time("to")?)))?
-            })
+        plan::answers(done, "search").find_map(|(d, found)| {
+            let arguments: Value = serde_json::from_str(&d.call.arguments).ok()?;
+            let asked: Vec<&str> = arguments.get("terms")?.as_array()?.iter().filter_map(Value::as_str).collect();
+            let time = |key: &str| arguments.get(key)?.as_str()?.parse::<Timestamp>().ok();
+            let total = found.get("total")?.as_u64()?;
+            (asked == terms).then(|| Some((d.call.id.clone(), total, time("from")?, time("to")?)))?
+        })
     };
     let (Some((call, 0, from, to)), Some((_, watched, ..))) =
         (answers(operation.leaves), answers(&[operation.watched_by]))

@@ -1,126 +1,140 @@
-//! Sentences about a record, from its own values.
+//! Sentences about a record, from its own values and the table `sentences.toml`.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use casebook_protocol::{Bearing, one_line};
+use regex::Regex;
+use serde::Deserialize;
 
-use super::behaviour::Behaviour;
-use super::rec::Rec;
-use casebook_evidence::facet::audit_prefix;
-use casebook_evidence::facet::{Class, Facet, last};
+use super::rec::{Rec, Rule};
+use casebook_evidence::facet::{Class, Facet, event_id, last};
 
-mod windows;
+/// Characters of one value.
+const VALUE: usize = 160;
 
-/// From this many bytes on, a claim gives the number of bytes sent.
-const SHOWN_BYTES: u64 = 100_000;
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    sentence: Vec<Sentence>,
+    logon: BTreeMap<String, String>,
+    /// By the name of the provider, the meaning of each event number.
+    events: BTreeMap<String, BTreeMap<String, String>>,
+}
 
-/// Records with the same text repeat an activity.
-pub(super) fn kind_of_activity(rec: &Rec) -> String {
-    let facet = |f: Facet| rec.facets.get(f).unwrap_or("").to_ascii_lowercase();
-    let shape = |text: String| -> String {
-        let mut out = String::new();
-        for c in text.chars() {
-            let c = if c.is_ascii_digit() { '#' } else { c };
-            if !(c == '#' && out.ends_with('#')) {
-                out.push(c);
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sentence {
+    #[serde(default)]
+    class: Vec<Class>,
+    #[serde(default)]
+    event: Vec<String>,
+    outcome: Option<String>,
+    #[serde(default)]
+    bare: bool,
+    text: String,
+}
+
+#[allow(clippy::expect_used, reason = "the table is a constant that the tests read")]
+static TABLE: LazyLock<Table> =
+    LazyLock::new(|| toml::from_str(include_str!("sentences.toml")).expect("sentences.toml is valid"));
+
+#[allow(clippy::expect_used, reason = "the pattern is a constant that the tests compile")]
+static PARTS: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\[[^\]]*\]|\{[^}]*\}|[^\[{]+").expect("the parts of a sentence are a pattern"));
+
+pub(super) fn ready() {
+    LazyLock::force(&TABLE);
+    LazyLock::force(&PARTS);
+}
+
+impl Sentence {
+    fn fits(&self, rec: &Rec) -> bool {
+        let event = || event_id(&rec.fields).is_some_and(|id| self.event.iter().any(|known| known == id));
+        (self.class.is_empty() || self.class.contains(&rec.class()))
+            && (self.event.is_empty() || event())
+            && self.outcome.as_ref().is_none_or(|outcome| outcome_of(rec) == Some(outcome))
+            && (!self.bare || bare(rec))
+    }
+}
+
+/// The record says little beside a text.
+fn bare(rec: &Rec) -> bool {
+    let action = rec.facets.get(Facet::Action);
+    rec.fields.len() <= 3 || action.is_none_or(|action| action.bytes().all(|b| b.is_ascii_digit()))
+}
+
+fn outcome_of(rec: &Rec) -> Option<&str> {
+    const DENIED: [&str; 5] = ["not in sudoers", "not allowed", "incorrect password", "password is required", "denied"];
+    let said = rec.field(&["outcome"]).map(str::to_ascii_lowercase).unwrap_or_default();
+    if DENIED.iter().any(|so| said.contains(so)) { Some("failure") } else { rec.facets.get(Facet::Outcome) }
+}
+
+/// What the event number of a Windows event means.
+fn event(rec: &Rec) -> Option<&'static str> {
+    let id = event_id(&rec.fields)?;
+    let head = || rec.raw.get(..4096.min(rec.raw.len())).unwrap_or(&rec.raw);
+    let known = TABLE.events.iter().filter(|(provider, _)| provider.is_empty() || head().contains(provider.as_str()));
+    known.rev().find_map(|(_, events)| events.get(id)).map(String::as_str)
+}
+
+/// Puts a value in backquotes, on one line and without backquotes of its own. A cut value ends with `…`.
+fn quote(value: &str, max: usize) -> String {
+    let clean = value.split('`').next().unwrap_or_default();
+    format!("`{}`", one_line(clean, max))
+}
+
+/// The value of a name in a sentence.
+fn value(rec: &Rec, name: &str) -> Option<String> {
+    name.split('|').find_map(|name| {
+        if name == "event" {
+            return event(rec).map(str::to_owned);
+        }
+        if name == "logon" {
+            return TABLE.logon.get(rec.field(&["logontype"])?).cloned();
+        }
+        let facet = serde_json::from_value::<Facet>(serde_json::Value::String(name.to_owned())).ok();
+        let found = match facet {
+            Some(facet) => rec.facets.get(facet),
+            None if name.contains('.') => {
+                rec.fields.iter().find(|(path, _)| last(path, 2) == name).map(|(_, v)| v.as_str())
             }
-        }
-        out
-    };
-    let what = match rec.class() {
-        Class::ProcessStart => format!("{}|{}", facet(Facet::Process), shape(facet(Facet::Command))),
-        Class::NetworkConnection | Class::TlsSession => {
-            format!("{}|{}|{}", facet(Facet::SrcIp), facet(Facet::DstIp), facet(Facet::DstPort))
-        }
-        Class::HttpRequest => format!(
-            "{}|{}|{}|{}",
-            facet(Facet::DstIp),
-            facet(Facet::HttpMethod),
-            facet(Facet::Url),
-            facet(Facet::HttpStatus)
-        ),
-        Class::DnsQuery => facet(Facet::DomainName),
-        Class::Other if rec.facets.get(Facet::Action).is_none() => shape(rec.raw.chars().take(120).collect()),
-        _ => format!("{}|{}|{}", facet(Facet::Action), facet(Facet::Object), facet(Facet::Outcome)),
-    };
-    format!("{}|{:?}|{}|{what}", rec.source, rec.class(), facet(Facet::User))
+            None => rec.field(&[name]),
+        };
+        let usable = |v: &&str| !v.trim_matches([' ', '"', '\\']).is_empty() && *v != "-";
+        found.filter(usable).map(|v| quote(v.trim_matches([' ', '"']), VALUE))
+    })
 }
 
-/// Records with the same text are of one kind, with different details.
-pub(super) fn family(rec: &Rec) -> String {
-    let facet = |f: Facet| rec.facets.get(f).unwrap_or("").to_ascii_lowercase();
-    let what = match rec.class() {
-        Class::ProcessStart => format!("{}|{}", facet(Facet::Process), facet(Facet::Parent)),
-        Class::HttpRequest => {
-            let shown = rec.shows.iter().max_by_key(|b| b.weight).map_or("", |b| b.id.as_str());
-            format!("{}|{}|{}|{shown}", facet(Facet::SrcIp), facet(Facet::DstIp), facet(Facet::HttpMethod))
+/// None if a value outside of brackets is missing. `whole`: with the parts in brackets.
+fn written(rec: &Rec, text: &str, whole: bool) -> Option<String> {
+    let mut out = String::new();
+    for part in PARTS.find_iter(text).map(|part| part.as_str()) {
+        if let Some(optional) = part.strip_prefix('[').and_then(|part| part.strip_suffix(']')) {
+            out.push_str(&written(rec, optional, whole).filter(|_| whole).unwrap_or_default());
+        } else if let Some(name) = part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) {
+            out.push_str(&value(rec, name)?);
+        } else {
+            out.push_str(part);
         }
-        Class::FileCreate
-        | Class::FileDelete
-        | Class::ProcessAccess
-        | Class::ImageLoad
-        | Class::RegistryChange
-        | Class::FileRead => facet(Facet::Process),
-        Class::DnsQuery => facet(Facet::SrcIp),
-        // Harmless reads of settings are one kind for each service.
-        Class::ApiCall if !rec.shows.iter().any(|b| b.bearing == Bearing::Incriminating) => {
-            let action = facet(Facet::Action);
-            let looks = ["describe", "list", "getbucket", "head"].iter().any(|verb| action.starts_with(verb));
-            format!("{}|{}", facet(Facet::Service), if looks { "looks" } else { &action })
-        }
-        Class::Other if rec.is_sentence() => words(rec),
-        _ => return kind_of_activity(rec),
-    };
-    format!("{}|{:?}|{}|{what}", rec.source, rec.class(), facet(Facet::User))
+    }
+    Some(out)
 }
 
-/// The kind of activity, of any subject: what the record shows, or else its program or action.
-pub(super) fn kind_of_any(rec: &Rec) -> String {
-    let shown: Vec<&str> = rec.shows.iter().map(|b| b.id.as_str()).collect();
-    let what = [Facet::Process, Facet::Action].into_iter().find_map(|f| rec.facets.get(f)).unwrap_or_default();
-    format!("{}|{:?}|{}|{}", rec.source, rec.class(), shown.join(" "), if shown.is_empty() { what } else { "" })
+/// What happened, as far as the evidence supports it.
+fn sentence(rec: &Rec, supported: &dyn Fn(&str) -> bool) -> String {
+    let fitting = TABLE.sentence.iter().filter(|sentence| sentence.fits(rec));
+    let mut texts = fitting.flat_map(|s| [true, false].map(|whole| written(rec, &s.text, whole))).flatten();
+    let recorded = || Some(format!("recorded: {}", quote(&rec.raw, VALUE))).filter(|text| supported(text));
+    texts.find(|text| supported(text)).or_else(recorded).unwrap_or_else(|| "a record of the alerted activity".into())
 }
 
-/// The words of a sentence without the parts that vary.
-pub(super) fn words(rec: &Rec) -> String {
-    let text = rec.field(&["message"]).unwrap_or(&rec.raw);
-    let words = text.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | '[' | ']' | ',' | ';' | '='));
-    let words = words.filter(|word| !word.is_empty() && !word.contains(|c: char| c.is_ascii_digit()));
-    words.take(24).collect::<Vec<_>>().join(" ").to_lowercase()
-}
-
-/// What happened, and what it means. `supported` says whether the evidence states everything in a text. Parts
+/// What happened, and what the rule says of it. `supported` says whether the evidence states everything in a text. Parts
 /// without support are left out.
-pub(super) fn claim(
-    main: &Rec,
-    others: &[&Rec],
-    shown: Option<&Behaviour>,
-    aggregate: bool,
-    supported: &dyn Fn(&str) -> bool,
-) -> String {
-    let mut text = sentence(main);
-    // Some sensors store program and arguments separately, so the command does not occur as one text.
-    if !supported(&text)
-        && main.class() == Class::ProcessStart
-        && let Some(what) = apart(main)
-    {
-        text = started(main, what);
-    }
-    let answers = answers(main, others);
-    if answers.len() > 1 && supported(&text) {
-        text = format!("{text}, then {}", answers.get(1..).unwrap_or_default().join(", "));
-    }
-    if !supported(&text) || text.is_empty() {
-        let raw = quote(&main.raw, 160);
-        text = format!("recorded: {raw}");
-        if !supported(&text) {
-            "a record of the alerted activity".clone_into(&mut text);
-        }
-    }
-    if aggregate {
-        text = format!("over the period that the record covers, {text}");
-    }
+pub(super) fn claim(main: &Rec, others: &[&Rec], shown: Option<&Rule>, supported: &dyn Fn(&str) -> bool) -> String {
+    let mut text = sentence(main, supported);
     let mut seen = vec![label(main)];
-    for other in others {
-        let label = label(other);
+    for label in others.iter().map(|other| label(other)) {
         if !label.is_empty() && !seen.contains(&label) && seen.len() < 4 {
             let more = format!("{text}; with it {label}");
             if supported(&more) && more.len() <= 600 {
@@ -129,8 +143,9 @@ pub(super) fn claim(
             seen.push(label);
         }
     }
-    if let Some(behaviour) = shown {
-        let more = format!("{text}: {}", behaviour.title);
+    if let Some(rule) = shown {
+        let title = rule.title.replace('`', "'");
+        let more = format!("{text}: {}", lower_first(&title));
         if supported(&more) {
             text = more;
         }
@@ -138,17 +153,17 @@ pub(super) fn claim(
     capital(&text)
 }
 
-fn answers(main: &Rec, others: &[&Rec]) -> Vec<String> {
-    let same = |rec: &&Rec| {
-        [Facet::HttpMethod, Facet::Url, Facet::DstIp].iter().all(|f| rec.facets.get(*f) == main.facets.get(*f))
+/// That a person gave the command of the record.
+pub(super) fn given(rec: &Rec, user: &str) -> String {
+    let command = rec.facets.get(Facet::Command).or_else(|| rec.facets.get(Facet::Process)).unwrap_or_default();
+    // Other logs have the command that `sudo` runs.
+    let (command, with) = match command.strip_prefix("sudo ") {
+        Some(command) if !command.starts_with('-') => (command, " with `sudo`"),
+        _ => (command, ""),
     };
-    let mut all: Vec<String> = Vec::new();
-    if main.class() == Class::HttpRequest {
-        for rec in std::iter::once(main).chain(others.iter().copied().filter(same)) {
-            all.extend(named(rec, Facet::HttpStatus, 20).filter(|status| !all.contains(status)));
-        }
-    }
-    all
+    let command = format!("{}{with}", quote(command, VALUE));
+    let on = value(rec, "host").map(|host| format!(" on {host}")).unwrap_or_default();
+    format!("{} ran {command}{on}", quote(user, VALUE))
 }
 
 fn capital(text: &str) -> String {
@@ -156,23 +171,37 @@ fn capital(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// Puts a value in backquotes, on one line and without backquotes of its own. A cut value ends with `…`.
-fn quote(value: &str, max: usize) -> String {
-    let clean = value.split('`').next().unwrap_or_default();
-    let line = one_line(clean, max);
-    format!("`{line}`")
-}
-
-fn named(rec: &Rec, facet: Facet, max: usize) -> Option<String> {
-    rec.facets.get(facet).filter(|v| !v.is_empty()).map(|v| quote(v, max))
-}
-
-fn label(rec: &Rec) -> String {
-    if !matches!(rec.class(), Class::ProcessStart | Class::NetworkConnection)
-        && let Some(words) = windows::words(rec)
-    {
-        return named(rec, Facet::Object, 120).map_or_else(|| words.to_owned(), |object| format!("{words} {object}"));
+/// A title inside a sentence, unless it begins with a name.
+fn lower_first(title: &str) -> String {
+    let mut chars = title.chars();
+    let plain = chars.next().zip(chars.next()).is_some_and(|(one, two)| one.is_uppercase() && two.is_lowercase());
+    let name = title.split_whitespace().next().is_some_and(|word| NAMES.contains(&word));
+    if !plain || name {
+        return title.to_owned();
     }
+    let mut chars = title.chars();
+    chars.next().into_iter().flat_map(char::to_lowercase).chain(chars).collect()
+}
+
+const NAMES: [&str; 14] = [
+    "Windows",
+    "Linux",
+    "Kerberos",
+    "Azure",
+    "Google",
+    "Okta",
+    "GitHub",
+    "Kubernetes",
+    "Microsoft",
+    "Entra",
+    "Exchange",
+    "Defender",
+    "Docker",
+    "Python",
+];
+
+/// The record in a few words, beside another one.
+fn label(rec: &Rec) -> String {
     let order: &[Facet] = match rec.class() {
         Class::ProcessStart => &[Facet::Command, Facet::Process],
         Class::NetworkConnection | Class::TlsSession => &[Facet::DstIp],
@@ -180,158 +209,134 @@ fn label(rec: &Rec) -> String {
         Class::DnsQuery => &[Facet::DomainName],
         _ => &[Facet::Action, Facet::Object, Facet::Command],
     };
-    // An event number says nothing beside another record.
-    let number = |f: Facet| rec.facets.get(f).is_some_and(|v| v.bytes().all(|b| b.is_ascii_digit()));
-    order.iter().filter(|f| !number(**f)).chain(order).find_map(|f| named(rec, *f, 120)).unwrap_or_default()
+    // The number of an event says nothing beside another record.
+    let telling = |f: &Facet| rec.facets.get(*f).filter(|v| !v.is_empty() && !v.bytes().all(|b| b.is_ascii_digit()));
+    order.iter().find_map(telling).map(|v| quote(v, 120)).unwrap_or_default()
 }
 
-/// The record says that the action was refused, so the command did not run.
-fn denied(rec: &Rec) -> bool {
-    const SO: &[&str] = &["not in sudoers", "not allowed", "incorrect password", "password is required", "denied"];
-    let said = rec.field(&["outcome"]).map(str::to_ascii_lowercase);
-    // Linux audit also records refused starts.
-    let refused = rec.class() == Class::ProcessStart && audit_prefix(&rec.fields).is_some();
-    said.is_some_and(|outcome| SO.iter().any(|so| outcome.contains(so)))
-        || refused && rec.facets.get(Facet::Outcome) == Some("failure")
-}
-
-/// The program and the arguments, each as written.
-fn apart(rec: &Rec) -> Option<String> {
-    let program = named(rec, Facet::Process, 160)?;
-    let own = |path: &&String| last(path, 2) == "process.arguments";
-    let (_, arguments) = rec.fields.iter().find(|(path, _)| own(path))?;
-    Some(if arguments.is_empty() { program } else { format!("{program} with {}", quote(arguments, 160)) })
-}
-
-fn started(rec: &Rec, what: String) -> String {
-    let get = |facet| named(rec, facet, 160);
-    let above = get(Facet::Parent).or_else(|| get(Facet::ParentCommand));
-    let parent = above.map_or_else(String::new, |p| format!("{p} started "));
-    let ran = match (denied(rec), parent.is_empty()) {
-        (true, true) => "tried to run ",
-        (false, true) => "ran ",
-        (_, false) => "",
+/// Records with the same text repeat an activity. With `family`, they are of one kind, with different details.
+pub(super) fn kind_of(rec: &Rec, family: bool) -> String {
+    let facet = |f: Facet| shape(rec.facets.get(f).unwrap_or_default());
+    let all = |facets: &[Facet]| facets.iter().map(|f| facet(*f)).collect::<Vec<_>>().join("|");
+    let bad = rec.shows.iter().find(|rule| rule.bearing == Bearing::Incriminating).map_or("", |rule| &rule.rule);
+    let what = match (rec.class(), family) {
+        (Class::ProcessStart, true) => all(&[Facet::Process, Facet::Parent]),
+        (Class::ProcessStart, false) => all(&[Facet::Process, Facet::Command]),
+        (Class::HttpRequest, true) => all(&[Facet::SrcIp, Facet::DstIp, Facet::HttpMethod]),
+        (Class::HttpRequest, false) => all(&[Facet::DstIp, Facet::HttpMethod, Facet::Url, Facet::HttpStatus]),
+        (Class::NetworkConnection | Class::TlsSession, _) => all(&[Facet::SrcIp, Facet::DstIp, Facet::DstPort]),
+        (Class::DnsQuery, true) => all(&[Facet::SrcIp]),
+        (Class::DnsQuery, false) => all(&[Facet::DomainName]),
+        (
+            Class::FileCreate
+            | Class::FileDelete
+            | Class::ProcessAccess
+            | Class::ImageLoad
+            | Class::RegistryChange
+            | Class::FileRead,
+            true,
+        ) => all(&[Facet::Process]),
+        (_, true) if rec.facets.get(Facet::Action).is_none() => words(rec),
+        _ if rec.facets.get(Facet::Action).is_none() => shape(&rec.raw.chars().take(120).collect::<String>()),
+        (_, true) => all(&[Facet::Action, Facet::Outcome]),
+        (_, false) => all(&[Facet::Action, Facet::Object, Facet::Outcome]),
     };
-    let by = match (get(Facet::User), rec.field(&["targetuser"])) {
-        (Some(user), Some(other)) => format!(" by {user} as {}", quote(other, 160)),
-        // The account that signed in, not the one it changed to.
-        (Some(user), _) if audit_prefix(&rec.fields).is_some() => format!(" by {user}"),
-        (user, _) => user.map(|u| format!(" as {u}")).unwrap_or_default(),
-    };
-    let on = get(Facet::Host).map(|h| format!(" on {h}")).unwrap_or_default();
-    let denied = if denied(rec) { ", which was denied" } else { "" };
-    format!("{parent}{ran}{what}{by}{on}{denied}")
+    format!("{}|{:?}|{}|{what}|{bad}", rec.source, rec.class(), facet(Facet::User))
 }
 
-fn sentence(rec: &Rec) -> String {
-    if let Some(text) = windows::sentence(rec) {
-        return text;
+/// The words of a sentence without the parts that vary.
+fn words(rec: &Rec) -> String {
+    let text = rec.field(&["message"]).unwrap_or(&rec.raw);
+    let words = text.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | '[' | ']' | ',' | ';' | '='));
+    let words = words.filter(|word| !word.is_empty() && !word.contains(|c: char| c.is_ascii_digit()));
+    words.take(24).collect::<Vec<_>>().join(" ").to_lowercase()
+}
+
+/// A text in lower case with one `#` for each number.
+fn shape(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars().flat_map(char::to_lowercase) {
+        let c = if c.is_ascii_digit() { '#' } else { c };
+        if !(c == '#' && out.ends_with('#')) {
+            out.push(c);
+        }
     }
-    let get = |facet| named(rec, facet, 160);
-    let by = get(Facet::User).map(|u| format!(" as {u}")).unwrap_or_default();
-    let wire =
-        matches!(rec.class(), Class::NetworkConnection | Class::DnsQuery | Class::HttpRequest | Class::TlsSession)
-            && rec.facets.get(Facet::Process).is_none();
-    let on = get(Facet::Host).filter(|_| !wire).map(|h| format!(" on {h}")).unwrap_or_default();
-    let from = get(Facet::SrcIp).map(|a| format!(" from {a}")).unwrap_or_default();
-    let to = match (get(Facet::DstIp), get(Facet::DstPort)) {
-        (Some(ip), Some(port)) => format!(" to {ip} port {port}"),
-        (Some(ip), None) => format!(" to {ip}"),
-        _ => String::new(),
-    };
-    let object = get(Facet::Object);
-    let action = get(Facet::Action);
-    // If the event name is the only value, use it once.
-    let on_object = object.as_ref().filter(|o| action.as_ref() != Some(o));
-    let on_object = on_object.map(|o| format!(" on {o}")).unwrap_or_default();
-    let outcome = match rec.facets.get(Facet::Outcome) {
-        Some("failure") => ", which failed",
-        _ => "",
-    };
-    match rec.class() {
-        Class::ProcessStart => started(rec, get(Facet::Command).or_else(|| get(Facet::Process)).unwrap_or_default()),
-        Class::NetworkConnection => {
-            // A capture also has the packets of the response, so a packet does not show who connected.
-            let what = if rec.field(&["tcpflags"]).is_some() { "packet" } else { "connection" };
-            let much = get(Facet::BytesOut).filter(|_| super::compose::sent(rec) >= SHOWN_BYTES);
-            let much = much.map(|bytes| format!(", sending {bytes} bytes")).unwrap_or_default();
-            format!("{}{what}{from}{to}{on}{much}", get(Facet::Process).map(|p| format!("{p}: ")).unwrap_or_default())
-        }
-        Class::Alert => {
-            let of = named(rec, Facet::Service, 80).map(|p| format!(" of {p}")).unwrap_or_default();
-            let about = get(Facet::User).map(|u| format!(" about {u}")).unwrap_or_default();
-            format!("alert {}{of}{about}{from}{to}{on}", action.unwrap_or_default())
-        }
-        Class::TlsSession => format!("TLS session{from}{to}"),
-        Class::Certificate => {
-            let part = |wanted: &str| {
-                let named = |path: &str| {
-                    last(path, 2) == format!("certificate.{wanted}") || last(path, 1) == format!("certificate{wanted}")
-                };
-                rec.fields.iter().find(|(path, _)| named(path)).map(|(_, value)| quote(value, 120))
-            };
-            let Some(subject) = part("subject") else { return format!("recorded: {}", quote(&rec.raw, 200)) };
-            let issuer = part("issuer").map(|issuer| format!(" issued by {issuer}")).unwrap_or_default();
-            format!("certificate of {subject}{issuer}")
-        }
-        Class::HttpRequest => {
-            let what = [get(Facet::HttpMethod), get(Facet::Url)].into_iter().flatten().collect::<Vec<_>>().join(" ");
-            let status = get(Facet::HttpStatus).map(|s| format!(", answered {s}")).unwrap_or_default();
-            if what.is_empty() {
-                let kind = rec.field(&["respmimetypes"]).filter(|kind| *kind != "-");
-                let Some(kind) = kind.filter(|_| !to.is_empty()) else {
-                    return format!("recorded: {}", quote(&rec.raw, 200));
-                };
-                return format!("HTTP request{from}{to}{status} with {}", quote(kind, 80));
-            }
-            format!("HTTP request {what}{from}{to}{status}")
-        }
-        Class::DnsQuery if get(Facet::DomainName).is_some() => {
-            format!("DNS query for {}{from}", get(Facet::DomainName).unwrap_or_default())
-        }
-        Class::ApiCall
-        | Class::TokenEvent
-        | Class::AccountChange
-        | Class::Authentication
-        | Class::LogonFailure
-        | Class::KernelModule
-            if action.is_some() =>
-        {
-            let agent = get(Facet::UserAgent).map(|a| format!(" with {a}")).unwrap_or_default();
-            // Kubernetes has the kind of an object beside its name.
-            let kind =
-                rec.fields.iter().find(|(path, _)| last(path, 2) == "objectref.resource").map(|(_, v)| quote(v, 80));
-            let kind = kind.filter(|kind| object.as_ref() != Some(kind)).map(|kind| format!(" of {kind}"));
-            let kind = kind.unwrap_or_default();
-            format!("{}{kind}{on_object}{by}{from}{on}{agent}{outcome}", action.unwrap_or_default())
-        }
-        // Network sensors see a sign-in but not always the account.
-        Class::Authentication | Class::LogonFailure if get(Facet::SrcIp).is_some() && !to.is_empty() => {
-            let of = get(Facet::User).map(|u| format!(" of {u}")).unwrap_or_default();
-            let outcome = if rec.facets.get(Facet::Outcome) == Some("success") { ", which succeeded" } else { outcome };
-            format!("sign-in{of}{from}{to}{outcome}")
-        }
-        Class::FileCreate | Class::FileDelete => format!(
-            "{} {} {}{by}{on}",
-            get(Facet::Process).unwrap_or_else(|| "a process".into()),
-            if rec.class() == Class::FileCreate { "wrote" } else { "removed" },
-            object.unwrap_or_default()
-        ),
-        _ if rec.fields.len() <= 3
-            || action.is_none()
-            || rec.facets.get(Facet::Action).is_some_and(|a| a.chars().all(|c| c.is_ascii_digit())) =>
-        {
-            let message = rec.field(&["message", "msg", "payloadlatin1", "syslogmessage", "description", "fulllog"]);
-            if message.is_none()
-                && let Some(event) = windows::unknown(rec)
-            {
-                return format!("{event}{on}");
-            }
-            format!("recorded{on}: {}", quote(message.unwrap_or(&rec.raw), 200))
-        }
-        _ => format!("{}{on_object}{by}{from}{to}{on}{outcome}", action.unwrap_or_default()),
-    }
+    out
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    fn said(fields: &[(&str, &str)]) -> String {
+        claim(&Rec::with(fields), &[], None, &|_| true)
+    }
+
+    #[test]
+    fn values_of_a_sentence_are_facets_fields_or_meanings() {
+        for sentence in &TABLE.sentence {
+            for part in PARTS.find_iter(&sentence.text).map(|part| part.as_str()) {
+                assert_eq!(part.matches('[').count(), part.matches(']').count(), "{}", sentence.text);
+                assert_eq!(part.matches('{').count(), part.matches('}').count(), "{}", sentence.text);
+            }
+        }
+    }
+
+    #[test]
+    fn records_of_many_logs_are_told_in_plain_words() {
+        let sysmon = ("Channel", "Microsoft-Windows-Sysmon/Operational");
+        assert_eq!(
+            said(&[
+                sysmon,
+                ("EventID", "1"),
+                ("Image", "C:\\a.exe"),
+                ("CommandLine", "a -x"),
+                ("ParentImage", "C:\\b.exe"),
+                ("User", "CORP\\mara"),
+                ("Computer", "PC1")
+            ]),
+            "`C:\\b.exe` started `a -x` as `CORP\\mara` on `PC1`"
+        );
+        assert_eq!(
+            said(&[
+                ("EventID", "4624"),
+                ("LogonType", "3"),
+                ("TargetUserName", "mara"),
+                ("IpAddress", "192.0.2.7"),
+                ("Computer", "PC1")
+            ]),
+            "Sign-in over the network of `mara` from `192.0.2.7` on `PC1`"
+        );
+        assert_eq!(
+            said(&[("method", "GET"), ("url", "/a?b"), ("src_ip", "192.0.2.7"), ("status", "404")]),
+            "HTTP request `GET` `/a?b` from `192.0.2.7`, answered `404`"
+        );
+        assert_eq!(
+            said(&[
+                ("eventName", "PutObject"),
+                ("eventSource", "s3.amazonaws.com"),
+                ("userIdentity.arn", "arn:x"),
+                ("errorCode", "AccessDenied"),
+                ("awsRegion", "r")
+            ]),
+            "`PutObject` as `arn:x`, which failed"
+        );
+        assert_eq!(said(&[("message", "kernel: hello")]), "Recorded: `kernel: hello`");
+    }
+
+    #[test]
+    fn part_that_the_evidence_does_not_state_is_left_out() {
+        let rec = Rec::with(&[("method", "GET"), ("url", "/a"), ("src_ip", "192.0.2.7")]);
+        let rule = Rule {
+            rule: "x".into(),
+            title: "Request of a scanner".into(),
+            bearing: Bearing::Incriminating,
+            weight: casebook_protocol::Weight::Weak,
+            technique: None,
+        };
+        let told = |unknown: &'static str| claim(&rec, &[], Some(&rule), &move |text| !text.contains(unknown));
+        assert_eq!(told("*"), "HTTP request `GET` `/a` from `192.0.2.7`: request of a scanner");
+        assert_eq!(told("192"), "HTTP request `GET` `/a`: request of a scanner");
+        assert_eq!(told("scanner"), "HTTP request `GET` `/a` from `192.0.2.7`");
+    }
+}

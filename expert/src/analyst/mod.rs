@@ -1,39 +1,38 @@
 //! The built-in analyst: investigates if no language model is configured. It is deterministic: its answer
-//! depends on the task and the results of its tool calls. It follows names from the alert through the sources,
-//! recognises known behaviours, and cites every record that it describes. Questions that need judgement stay
-//! open.
+//! depends on the task and the results of its tool calls. It finds the alerted records, follows their processes,
+//! sessions and names, reads what the Sigma rules found, counts, and cites every record that it describes. Questions
+//! that need judgement stay open.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use casebook_agent::reasoner::{Action, CallRequest, Done};
+use casebook_agent::reasoner::{Action, Done};
 use casebook_agent::worker::{answer, call};
-use casebook_evidence::{Hint, PointedRecord, facet};
-use casebook_protocol::{Alert, Answer, Bearing, EntityKind, ExpertView, FindingKind, Task, Timestamp, View};
+use casebook_evidence::facet::{Class, Facet};
+use casebook_evidence::{Hint, PointedRecord};
+use casebook_protocol::{
+    Alert, Answer, Bearing, Citation, EntityKind, ExpertView, FindingDraft, FindingKind, Task, Timestamp, View,
+};
 
 mod absence;
 mod account;
-mod behaviour;
-mod compose;
+pub(crate) mod compose;
+mod counts;
 mod describe;
-mod focus;
-mod link;
-mod logon;
+mod kin;
+mod origin;
 mod plan;
-pub(crate) mod raise;
-mod rec;
+pub(crate) mod rec;
 mod ruled;
 mod seed;
-mod series;
 
-use focus::{Crowd, Focus};
-use link::Links;
-use plan::{Search, Sources};
+use kin::Kin;
+use plan::Sources;
 use rec::Rec;
 use seed::{Seed, Seeds};
 
 pub(crate) fn ready() {
-    behaviour::all();
     seed::patterns();
+    describe::ready();
     casebook_trust::injection::known();
 }
 
@@ -59,69 +58,20 @@ pub fn think(task: &Task, done: &[Done], last: bool) -> Action {
     if turn == 1 && !last {
         return Action::Call(vec![call("list_sources", &serde_json::json!({}))]);
     }
-    let case = Case::of(view, done, plan::sources_of(done), task.round);
-    let first = task.round == 1;
-    let crowd = Crowd::of(case.foci.iter().filter(|_| first), done, &case.sources);
-    if crowd.is_empty() {
-        let count = case.foci.iter().filter(|_| first && turn == COUNT).map(Focus::count).collect();
-        return step(view, &case, done, (turn, last), count);
+    let case = Case::of(view, done, task.round);
+    let requests = if last { Vec::new() } else { plan::requests(&case, done, turn) };
+    if !requests.is_empty() {
+        return Action::Call(requests);
     }
-    // A log is mostly about others, so begin again in the records of the subject.
-    let stays = |d: &&Done| focus::stays(d, turn_of(d.call.id.as_str()));
-    let own: Vec<Done> = done.iter().filter(stays).map(|d| crowd.whole(d)).collect();
-    let mut case = Case::of(view, &own, crowd.calm(case.sources), task.round);
-    case.crowded = true;
-    match step(view, &case, &own, (turn - COUNT + 1, last), Vec::new()) {
-        Action::Call(requests) => {
-            Action::Call(requests.into_iter().flat_map(|r| crowd.parts(r, &case.sources)).collect())
-        }
-        other => other,
-    }
-}
-
-/// The turn in which the records of the subject are counted.
-const COUNT: u32 = 3;
-
-fn step(view: &ExpertView, case: &Case, done: &[Done], (turn, last): (u32, bool), count: Vec<CallRequest>) -> Action {
-    if !last {
-        let search = Search { sources: &case.sources, seeds: &case.seeds, done };
-        let first = case.round == 1;
-        let mut requests = match turn {
-            2 => search.begin(&case.follow),
-            3 => search.scan(case.anchor).into_iter().chain(first.then(|| ruled::ask(case.anchor))).collect(),
-            4 | 5 => {
-                let mut requests =
-                    if first && turn == 4 { search.origin(&case.alerted(), case.anchor) } else { Vec::new() };
-                if first && turn == 4 {
-                    requests.extend(series::ask(case));
-                }
-                requests.extend(search.expand(&case.recs, &case.links, case.anchor));
-                if turn == 4 {
-                    requests.extend(search.look(case.anchor));
-                }
-                if first && turn == 4 {
-                    requests.extend(absence::traces(&view.alert, case.anchor));
-                }
-                if first && turn == 5 {
-                    requests.extend(absence::search(&view.alert, case.anchor));
-                    requests.extend(search.of_the_grave(&case.recs, case.anchor));
-                }
-                requests
-            }
-            6..=14 => search.climb(&case.recs, &case.links),
-            _ => Vec::new(),
-        };
-        requests.extend(count);
-        if !requests.is_empty() {
-            return Action::Call(requests);
-        }
-    }
-    let mut findings = compose::findings(case, done);
-    findings.retain(|f| f.kind != FindingKind::Instruction);
+    let mut findings = crate::raise::texts(&case.recs);
+    findings.extend(compose::findings(&case));
     if case.round == 1 {
-        findings.extend(ruled::findings(case, done));
+        findings.extend(origin::finding(&case));
+        findings.extend(ruled::findings(&case, done));
+        findings.extend(counts::findings(&case, done));
+        findings.extend(absence::findings(&case, done));
     }
-    findings.splice(0..0, raise::texts(&case.recs));
+    findings.retain(|f| f.kind == FindingKind::Instruction || !case.is_told(f));
     answer(Answer::Investigate(findings))
 }
 
@@ -129,248 +79,120 @@ fn turn_of(id: &str) -> Option<u32> {
     id.rsplit('.').nth(1)?.strip_prefix('t')?.parse().ok()
 }
 
-struct Case {
+/// What is known in one task.
+pub(crate) struct Case {
     alert: Alert,
     sources: Sources,
     seeds: Seeds,
+    /// Names that the Director asks to follow.
     follow: Vec<Seed>,
-    recs: Vec<Rec>,
-    core: BTreeSet<usize>,
+    pub(crate) recs: Vec<Rec>,
+    /// How each record is linked to the alert, by its place in `recs`.
+    kin: Vec<Option<Kin>>,
+    /// The time of the alert on a correct clock, as far as known.
     anchor: Option<Timestamp>,
-    foci: Vec<Focus>,
-    /// A log is mostly about others.
-    crowded: bool,
-    links: Links,
     /// Users and addresses of the alerted activity.
     actors: BTreeSet<String>,
-    programs: &'static [&'static str],
-    /// Texts of the Journal.
-    journal: Vec<String>,
+    /// Claims and quoted records of this Expert's findings in earlier rounds.
+    told: BTreeSet<String>,
     round: u32,
 }
 
 impl Case {
+    pub(crate) fn of(view: &ExpertView, done: &[Done], round: u32) -> Self {
+        let sources = plan::sources_of(done);
+        let seeds = seed::of(&view.alert);
+        // Everything on a host runs as its system account, so following it would copy the log.
+        let follow = view.question.follow.iter().filter(|text| !account::of_system(text));
+        let follow: Vec<Seed> = follow.map(|text| Seed { text: text.clone(), kind: EntityKind::Other }).collect();
+        let mut recs = rec::collect(done);
+        let specific = plan::specific(&seeds, done, &sources);
+        let core = plan::core(&recs, &seeds, &specific);
+        // An alert is not evidence for its own claim.
+        for index in &core {
+            if let Some(rec) = recs.get_mut(*index).filter(|rec| rec.class() == Class::Alert) {
+                rec.shows.retain(|rule| rule.bearing != Bearing::Incriminating);
+            }
+        }
+        let anchor = plan::anchor(&recs, &core, &seeds);
+        let alerted = || core.iter().filter_map(|index| recs.get(*index));
+        let subjects = subjects(alerted(), &seeds);
+        let hosts: BTreeSet<String> = alerted()
+            .filter_map(|rec| rec.facets.get(Facet::Host))
+            .chain(seeds.names.iter().filter(|s| s.kind == EntityKind::Host).map(|s| s.text.as_str()))
+            .flat_map(|host| [Some(host), seed::short(host)].into_iter().flatten())
+            .map(str::to_owned)
+            .collect();
+        let common = |name: &String| hosts.contains(name) || name == "root" || account::of_system(name);
+        let actors: BTreeSet<String> = subjects.iter().filter(|name| !common(name)).cloned().collect();
+        let names = if round > 1 {
+            follow.iter().map(|seed| seed.text.clone()).filter(|name| plan::rare(done, name, &sources)).collect()
+        } else {
+            let mut names = specific;
+            names.extend(kin::telling_values(&recs, &core));
+            names
+        };
+        let near = kin::Near {
+            subjects: if round > 1 { follow.iter().map(|s| s.text.clone()).collect() } else { subjects },
+            anchor,
+            within: if round > 1 || sources.few() { kin::FOLLOWED_SECONDS } else { kin::NEAR_SECONDS },
+            actors: actors.clone(),
+        };
+        let kin = kin::of(&recs, &core, &names, &near);
+        Self {
+            alert: view.alert.clone(),
+            sources,
+            seeds,
+            follow,
+            recs,
+            kin,
+            anchor,
+            actors,
+            told: view.earlier.iter().flat_map(|f| quotes(&f.draft).chain([f.draft.claim.clone()])).collect(),
+            round,
+        }
+    }
+
+    fn with(&self, wanted: impl Fn(Kin) -> bool) -> impl Iterator<Item = &Rec> {
+        let linked = self.recs.iter().zip(&self.kin);
+        linked.filter(move |(_, kin)| kin.is_some_and(&wanted)).map(|(rec, _)| rec)
+    }
+
     fn alerted(&self) -> Vec<&Rec> {
-        self.core.iter().filter_map(|i| self.recs.get(*i)).collect()
+        self.with(|kin| kin == Kin::Core).collect()
     }
 
     fn shares_actor(&self, rec: &Rec) -> bool {
-        self.actors.iter().any(|a| rec.names(a))
-    }
-
-    /// True if nothing but the time or a kind of activity links the record to the alert: it is about another subject.
-    fn of_others(&self, rec: &Rec) -> bool {
-        self.crowded && self.foci.iter().any(|focus| focus.excludes(rec)) && !self.shares_actor(rec)
-    }
-
-    fn follows_program_of(&self, rec: &Rec) -> bool {
-        let programs = [facet::Facet::Process, facet::Facet::Parent].into_iter().filter_map(|f| rec.facets.get(f));
-        let is = |program: &str| self.follow.iter().any(|seed| seed.text.eq_ignore_ascii_case(program));
-        programs.into_iter().any(is)
+        self.actors.iter().any(|actor| rec.names_beside_host(actor))
     }
 
     /// In later rounds, only records with a followed name answer the question.
     fn asked_for(&self, rec: &Rec) -> bool {
         self.round == 1 || self.follow.iter().any(|seed| rec.names(&seed.text))
     }
-}
 
-impl Case {
-    fn of(view: &ExpertView, done: &[Done], sources: Sources, round: u32) -> Self {
-        let seeds = seed::of(&view.alert);
-        // Everything on a host runs as its system account, so following it would copy the log.
-        let follow = view.question.follow.iter().filter(|text| !account::of_system(text));
-        let follow: Vec<Seed> = follow.map(|text| Seed { text: text.clone(), kind: EntityKind::Other }).collect();
-        let recs = rec::collect(done);
-        let specific = specific(&seeds, done, &sources);
-        let core = plan::core(&recs, &seeds, &specific);
-        let anchor = plan::anchor(&recs, &core, &seeds);
-        let mut names: Vec<String> = specific;
-        names.extend(rare_values(&recs, &core));
-        let followed: BTreeSet<String> = follow.iter().map(|s| s.text.clone()).collect();
-        if round > 1 {
-            names = followed.iter().filter(|n| rare(done, n, &sources)).cloned().collect();
-        }
-        let mut links = Links::follow(&recs, &core, &names, anchor);
-        links.arrived(&recs, &links.brought(&recs), anchor);
-        let within = if sources.few() { link::FOLLOWED_SECONDS } else { link::NEAR_SECONDS };
-        links.near(&recs, &subjects(&recs, &core, &seeds), anchor, within);
-        links.near(&recs, &followed, anchor, link::FOLLOWED_SECONDS);
-        links.beside(&recs, &core, anchor, within);
-        links.between(&recs, &followed, &subjects(&recs, &core, &seeds), anchor);
-        let host: BTreeSet<String> =
-            seeds.names.iter().filter(|s| s.kind == EntityKind::Host).map(|s| s.text.clone()).collect();
-        let hosts = core
-            .iter()
-            .filter_map(|i| recs.get(*i)?.facets.get(facet::Facet::Host))
-            .map(str::to_owned)
-            .chain(host)
-            .flat_map(|host| [seed::short(&host).map(str::to_owned), Some(host)])
-            .flatten()
-            .collect::<BTreeSet<_>>();
-        let actors = subjects(&recs, &core, &seeds)
-            .into_iter()
-            .filter(|s| !hosts.contains(s) && s != "root" && !account::of_system(s))
-            .collect();
-        let programs = absence::programs(&view.alert);
-        let alerted: Vec<&Rec> = core.iter().filter_map(|i| recs.get(*i)).collect();
-        let named: Vec<&str> =
-            seeds.names.iter().filter(|s| s.kind == EntityKind::Host).map(|s| s.text.as_str()).collect();
-        let foci = Focus::all(&alerted, &recs, &named);
-        let journal = view.journal.iter().map(|e| e.entry.text.clone()).collect();
-        let mut case = Self {
-            alert: view.alert.clone(),
-            sources,
-            seeds,
-            follow,
-            recs,
-            core,
-            anchor,
-            foci,
-            crowded: false,
-            links,
-            actors,
-            programs,
-            journal,
-            round,
-        };
-        if round == 1 {
-            settle(&mut case);
-            let mut places = series::places(&case, done);
-            places.extend(series::named(&case));
-            places.extend(series::led_to(&case, done));
-            places.extend(series::spread(&case, done));
-            places.extend(series::changed(&case, done));
-            places.extend(series::beside_it(&case, done));
-            places.extend(series::installed(&case, done));
-            places.extend(series::used::places(&case, done));
-            places.extend(series::sharing(&case));
-            places.extend(series::sentences(&case, done));
-            case.links.again(&case.recs, &places);
-        }
-        case
+    /// Whether a finding of an earlier round says the same, or cites the same records.
+    fn is_told(&self, finding: &FindingDraft) -> bool {
+        let mut quotes = quotes(finding).peekable();
+        self.told.contains(&finding.claim) || quotes.peek().is_some() && quotes.all(|quote| self.told.contains(&quote))
     }
 }
 
-/// A behaviour that many records of the activity show does not distinguish them. Keep it on the first, the last
-/// and the alerted record, so that rare ones remain visible.
-fn settle(case: &mut Case) {
-    const MANY: usize = 8;
-    // An alert is not evidence for its own claim.
-    for index in &case.core {
-        if let Some(rec) = case.recs.get_mut(*index).filter(|rec| rec.class() == facet::Class::Alert) {
-            rec.shows.retain(|b| b.bearing != Bearing::Incriminating);
-        }
-    }
-    let mut showing: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (index, rec) in case.recs.iter().enumerate().filter(|(i, _)| case.links.kin(*i).is_some()) {
-        // Different alerts are not repetitions of one kind.
-        let alert = rec.class() == facet::Class::Alert;
-        for behaviour in rec.shows.iter().filter(|b| b.bearing == Bearing::Incriminating && !alert) {
-            showing.entry(behaviour.id.as_str()).or_default().push(index);
-        }
-    }
-    for (id, mut all) in showing.into_iter().filter(|(_, all)| all.len() > MANY) {
-        all.sort_by_key(|i| case.recs.get(*i).map(|r| (r.time, r.file.clone(), r.line)));
-        let inner = all.get(1..all.len() - 1).unwrap_or_default();
-        for index in inner.iter().filter(|i| !case.core.contains(i)) {
-            if let Some(rec) = case.recs.get_mut(*index) {
-                rec.shows.retain(|b| b.id != id);
-            }
-        }
-    }
-}
-
-/// Names of the alert in few records: they distinguish its activity.
-fn specific(seeds: &Seeds, done: &[Done], sources: &Sources) -> Vec<String> {
-    let telling = |s: &&Seed| {
-        let system_account = s.kind == EntityKind::User && account::of_system(&s.text);
-        !matches!(s.kind, EntityKind::Host) && !system_account && !s.text.chars().all(|c| c.is_ascii_digit())
-    };
-    seeds.names.iter().filter(telling).filter(|s| rare(done, &s.text, sources)).map(|s| s.text.clone()).collect()
-}
-
-/// True if so few records have the name that they probably belong together.
-fn rare(done: &[Done], name: &str, sources: &Sources) -> bool {
-    let few = (sources.records / 50).clamp(30, 200);
-    plan::total_of(done, name)
-        .is_some_and(|total| total > 0 && total <= few && (total * 3 <= sources.records * 2 || sources.records < 12))
-}
-
-/// Values of the alerted record that few collected records share.
-fn rare_values(recs: &[Rec], core: &BTreeSet<usize>) -> Vec<String> {
-    use facet::Facet::{DstIp, SrcIp, UserAgent};
-    let inside = |v: &str| v.parse::<std::net::Ipv4Addr>().is_ok_and(|a| a.is_private());
-    let values = core
-        .iter()
-        .filter_map(|i| recs.get(*i))
-        // Many things happen on an internal host, so its address says as little as its name.
-        .flat_map(|r| {
-            let near = r.facets.get(SrcIp).filter(|v| !inside(v));
-            [UserAgent, DstIp].into_iter().filter_map(|f| r.facets.get(f)).chain(near)
-        });
-    let own = |v: &str| v.parse::<std::net::IpAddr>().is_ok_and(|a| a.is_loopback());
-    let made = core.iter().filter_map(|i| recs.get(*i)).flat_map(|rec| made(rec).into_iter().chain(member(recs, rec)));
-    let few = |v: &&str| recs.iter().filter(|r| r.names(v)).count() * 4 <= recs.len();
-    let rare = |v: &&str| v.len() >= 7 && !own(v) && few(v);
-    values.filter(rare).chain(made.filter(few)).map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
-}
-
-/// The name of a created account, service or task. Records of its use contain the name.
-fn made(rec: &Rec) -> Option<&str> {
-    use facet::Class::{AccountChange, ScheduledTask, ServiceChange};
-    let name = match rec.class() {
-        AccountChange => rec.field(&["targetusername", "targetuser"]),
-        ScheduledTask | ServiceChange => rec.facets.get(facet::Facet::Object),
+fn quotes(finding: &FindingDraft) -> impl Iterator<Item = String> + '_ {
+    finding.citations.iter().filter_map(|citation| match citation {
+        Citation::Literal { quote, .. } => Some(quote.clone()),
         _ => None,
-    };
-    name.filter(|name| name.len() >= 4 && !account::of_system(name))
+    })
 }
 
-/// The account that was added to a group by number only, if another record created it.
-fn member<'r>(recs: &'r [Rec], rec: &Rec) -> Option<&'r str> {
-    let sid = rec.field(&["membersid"]).filter(|sid| sid.starts_with("S-1-5-21-"))?;
-    let of = |other: &&Rec| other.field(&["targetsid", "targetusersid"]) == Some(sid);
-    let name = recs.iter().filter(of).find_map(|other| other.field(&["targetusername"]))?;
-    (name.len() >= 4 && !account::of_system(name)).then_some(name)
-}
-
-fn subjects(recs: &[Rec], core: &BTreeSet<usize>, seeds: &Seeds) -> BTreeSet<String> {
-    use facet::Facet::{Host, SrcIp, User};
-    let own = core
-        .iter()
-        .filter_map(|i| recs.get(*i))
-        .flat_map(|r| [Host, SrcIp, User].into_iter().filter_map(|f| r.facets.get(f)));
-    let called = core.iter().filter_map(|i| seed::short(recs.get(*i)?.facets.get(Host)?));
-    let named = seeds
-        .names
-        .iter()
-        .filter(|s| matches!(s.kind, EntityKind::Host | EntityKind::User | EntityKind::Address))
-        .map(|s| s.text.as_str());
-    let specific_name = |v: &&str| v.len() >= 3 && !account::of_system(v);
-    own.chain(called).chain(named).filter(specific_name).map(str::to_owned).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_made_is_what_else_is_done_with_it() {
-        let made_as = |fields: &[(&str, &str)]| made(&Rec::with(fields)).map(str::to_owned);
-        let account = [("EventID", "4720"), ("TargetUserName", "helper"), ("SubjectUserName", "mara")];
-        assert_eq!(made_as(&account).as_deref(), Some("helper"));
-        assert_eq!(made_as(&[("EventID", "4624"), ("TargetUserName", "helper")]), None);
-        assert_eq!(made_as(&[("EventID", "4720"), ("TargetUserName", "WEB01$")]), None);
-    }
-
-    #[test]
-    fn a_member_that_only_its_number_names_has_the_name_under_which_it_was_made() {
-        let made = Rec::with(&[("EventID", "4720"), ("TargetUserName", "helper"), ("TargetSid", "S-1-5-21-1-1000")]);
-        let added = |sid| Rec::with(&[("EventID", "4732"), ("MemberSid", sid), ("TargetUserName", "Administrators")]);
-        let recs = [made];
-        assert_eq!(member(&recs, &added("S-1-5-21-1-1000")), Some("helper"));
-        assert_eq!(member(&recs, &added("S-1-5-21-1-1001")), None);
-        assert_eq!(member(&recs, &added("S-1-5-32-544")), None);
-    }
+/// Hosts, users and addresses of the alerted activity.
+fn subjects<'r>(alerted: impl Iterator<Item = &'r Rec>, seeds: &Seeds) -> BTreeSet<String> {
+    let own = alerted.flat_map(|rec| {
+        let host = rec.facets.get(Facet::Host).and_then(seed::short);
+        [Facet::Host, Facet::SrcIp, Facet::User].into_iter().filter_map(|f| rec.facets.get(f)).chain(host)
+    });
+    let subject = |s: &&Seed| matches!(s.kind, EntityKind::Host | EntityKind::User | EntityKind::Address);
+    let named = seeds.names.iter().filter(subject).map(|s| s.text.as_str());
+    let specific = |name: &&str| name.len() >= 3 && !account::of_system(name);
+    own.chain(named).filter(specific).map(str::to_owned).collect()
 }

@@ -4,16 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use casebook_agent::reasoner::{CallRequest, Done};
 use casebook_agent::worker::call;
+use casebook_evidence::facet::{Class, Facet, event_id};
+use casebook_evidence::pointed;
 use casebook_protocol::{Bearing, CallStatus, EntityKind, Timestamp, Weight};
 use serde_json::{Map, Value, json};
 
-use super::behaviour;
-use super::link::{Links, flow_keys, moved, process_keys, seconds, session_keys};
-use super::logon;
+use super::kin::{moved, seconds};
 use super::rec::Rec;
 use super::seed::{Seed, Seeds};
-use casebook_evidence::facet::{Class, Facet};
-use casebook_evidence::pointed;
+use super::{Case, absence, account, counts, ruled};
 
 /// Evidence with at most this many records is searched whole; larger evidence only around the alert.
 const SMALL: u64 = 20_000;
@@ -21,323 +20,213 @@ const SMALL: u64 = 20_000;
 const FEW: u64 = 100;
 /// Seconds searched around the alert in larger evidence.
 const WINDOW: i64 = 12 * 3600;
+/// Records of one search.
 const LIMIT: u64 = 120;
 const FOLLOWED: u64 = 400;
-/// A term in more records than this is searched only around the alert.
-const RARE: u64 = 40;
-/// Number of searches for rare terms and for common terms.
-const RARE_SEARCHES: usize = 14;
-const COMMON_SEARCHES: usize = 14;
-const FILE_SEARCHES: usize = 6;
-const NEAREST: u64 = 40;
-/// Behaviour terms counted by one search.
-const TERMS: usize = 450;
-/// Records in a search for a file or for the activity of a process.
-const AGAIN: u64 = 30;
+const AGAIN: u64 = 60;
+/// Seconds on each side of the alert in which all records are read.
+const AROUND: u64 = 90;
+/// Seconds before the alert in which its session may have begun.
+const ARRIVAL: i64 = 3600;
+
+/// The turn that asks what belongs to the alerted records.
+pub(super) const ALERTED: u32 = 3;
 
 #[derive(Debug, Default)]
-pub(crate) struct Sources {
-    pub(crate) records: u64,
-    pub(crate) files: Vec<String>,
-    /// Records by source.
-    pub(crate) held: BTreeMap<String, u64>,
+pub(super) struct Sources {
+    pub(super) records: u64,
+    files: Vec<String>,
 }
 
 impl Sources {
     /// So few records were probably collected for the alert, so weaker links are enough.
-    pub(crate) const fn few(&self) -> bool {
+    pub(super) const fn few(&self) -> bool {
         self.records <= FEW
     }
 }
 
-pub(crate) fn sources_of(done: &[Done]) -> Sources {
-    let listing = done.iter().find(|d| d.call.tool == "list_sources" && d.call.status == CallStatus::Answered);
-    let Some(json) = listing.and_then(|d| serde_json::from_str::<Value>(&d.result).ok()) else {
-        return Sources::default();
-    };
-    let sources =
-        json.as_array().or_else(|| json.get("sources").and_then(Value::as_array)).cloned().unwrap_or_default();
-    let text = |s: &Value, key: &str| s.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    Sources {
-        records: sources.iter().filter_map(|s| s.get("records").and_then(Value::as_u64)).sum(),
-        files: sources.iter().map(|s| text(s, "file")).collect(),
-        held: sources.iter().filter_map(|s| Some((text(s, "source"), s.get("records")?.as_u64()?))).collect(),
+pub(super) fn sources_of(done: &[Done]) -> Sources {
+    let listing = answers(done, "list_sources").next().map(|(_, json)| json);
+    let listed = listing.as_ref().and_then(Value::as_array).into_iter().flatten();
+    let mut sources = Sources::default();
+    for source in listed {
+        sources.records += source.get("records").and_then(Value::as_u64).unwrap_or(0);
+        sources.files.extend(source.get("file").and_then(Value::as_str).map(str::to_owned));
     }
+    sources
 }
 
-pub(crate) fn total_of(done: &[Done], term: &str) -> Option<u64> {
-    let searches = done.iter().filter(|d| d.call.tool == "search" && d.call.status == CallStatus::Answered);
-    let totals = searches.filter_map(|d| {
-        let arguments: Value = serde_json::from_str(&d.call.arguments).ok()?;
-        let terms = arguments.get("terms")?.as_array()?;
-        if terms.len() != 1 || terms.first()?.as_str()? != term {
-            return None;
+/// The answers of a tool, with the arguments.
+pub(super) fn answers<'d>(done: &'d [Done], tool: &'d str) -> impl Iterator<Item = (&'d Done, Value)> {
+    let answered = move |d: &&Done| d.call.tool == tool && d.call.status == CallStatus::Answered;
+    done.iter().filter(answered).filter_map(|d| Some((d, serde_json::from_str(&d.result).ok()?)))
+}
+
+/// How many records have the term, if it was searched for.
+fn total_of(done: &[Done], term: &str) -> Option<u64> {
+    answers(done, "search").find_map(|(d, found)| {
+        let asked: Value = serde_json::from_str(&d.call.arguments).ok()?;
+        let terms = asked.get("terms")?.as_array()?;
+        (terms.len() == 1 && terms.first()?.as_str()? == term).then(|| found.get("total")?.as_u64())?
+    })
+}
+
+/// True if so few records have the name that they probably belong together.
+pub(super) fn rare(done: &[Done], name: &str, sources: &Sources) -> bool {
+    let few = (sources.records / 50).clamp(30, 200);
+    total_of(done, name)
+        .is_some_and(|total| total > 0 && total <= few && (total * 3 <= sources.records * 2 || sources.records < 12))
+}
+
+/// Names of the alert in few records: they distinguish its activity.
+pub(super) fn specific(seeds: &Seeds, done: &[Done], sources: &Sources) -> Vec<String> {
+    let telling = |s: &&Seed| {
+        let system_account = s.kind == EntityKind::User && account::of_system(&s.text);
+        !matches!(s.kind, EntityKind::Host) && !system_account && !s.text.chars().all(|c| c.is_ascii_digit())
+    };
+    seeds.names.iter().filter(telling).filter(|s| rare(done, &s.text, sources)).map(|s| s.text.clone()).collect()
+}
+
+/// The calls of a turn; none if the records in hand are enough.
+pub(super) fn requests(case: &Case, done: &[Done], turn: u32) -> Vec<CallRequest> {
+    let plan = Plan { case, first: case.round == 1 };
+    let requests = match turn {
+        2 => plan.names(),
+        ALERTED => plan.around(done),
+        4 => plan.follow(),
+        5 => plan.grave(),
+        _ => Vec::new(),
+    };
+    let mut asked: BTreeSet<(&str, &str)> =
+        done.iter().map(|d| (d.call.tool.as_str(), d.call.arguments.as_str())).collect();
+    let mut new = Vec::new();
+    for request in &requests {
+        if asked.insert((&request.tool, &request.arguments)) {
+            new.push(request.clone());
         }
-        let total = serde_json::from_str::<Value>(&d.result).ok()?.get("total")?.as_u64()?;
-        Some((d.call.arguments.as_str(), total))
-    });
-    // A search of a crowded log has two parts with the same arguments.
-    let mut parts = totals.peekable();
-    let first = parts.peek()?.0;
-    Some(parts.filter(|(arguments, _)| *arguments == first).map(|(_, total)| total).sum())
+    }
+    new
 }
 
-fn book() -> Vec<&'static str> {
-    let mut book: Vec<_> = behaviour::all().iter().collect();
-    book.sort_by_key(|b| std::cmp::Reverse(b.weight));
-    let mut seen = BTreeSet::new();
-    book.iter().flat_map(|b| &b.terms).map(String::as_str).filter(|t| seen.insert(*t)).collect()
+struct Plan<'c> {
+    case: &'c Case,
+    first: bool,
 }
 
-pub(crate) struct Search<'a> {
-    pub(crate) sources: &'a Sources,
-    pub(crate) seeds: &'a Seeds,
-    pub(crate) done: &'a [Done],
-}
-
-impl Search<'_> {
-    fn window(&self, anchor: Option<Timestamp>) -> Map<String, Value> {
+impl Plan<'_> {
+    /// The window that searches are limited to in large evidence. If the clock of the alert is wrong, the window also
+    /// covers the time that it states.
+    fn window(&self) -> Map<String, Value> {
         let mut window = Map::new();
-        if self.sources.records <= SMALL {
-            return window;
-        }
-        let times: Vec<Timestamp> = anchor.map_or_else(|| self.seeds.times.clone(), |at| vec![at]);
-        let edge = |at: Option<&Timestamp>, by: i64| at.and_then(|t| moved(*t, by));
-        if let (Some(from), Some(to)) = (edge(times.iter().min(), -WINDOW), edge(times.iter().max(), WINDOW)) {
+        let times = self.case.anchor.into_iter().chain(self.case.seeds.times.first().copied());
+        let edge = |at: Option<Timestamp>, by| at.and_then(|at| moved(at, by));
+        let (from, to) = (edge(times.clone().min(), -WINDOW), edge(times.max(), WINDOW));
+        if let (Some(from), Some(to), true) = (from, to, self.case.sources.records > SMALL) {
             window.insert("from".into(), json!(from));
             window.insert("to".into(), json!(to));
         }
         window
     }
 
-    fn search(&self, terms: &[&str], anchor: Option<Timestamp>, limit: u64) -> CallRequest {
-        let mut arguments = self.window(anchor);
+    fn search(&self, terms: &[&str], limit: u64, more: &[(&str, Value)]) -> CallRequest {
+        let mut arguments = self.window();
         arguments.insert("terms".into(), json!(terms));
-        arguments.insert("mode".into(), json!("any"));
         arguments.insert("include_fields".into(), json!(true));
         arguments.insert("limit".into(), json!(limit));
+        arguments.extend(more.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
         call("search", &Value::Object(arguments))
     }
 
-    fn nearest(&self, term: &str, anchor: Timestamp, limit: u64) -> CallRequest {
-        let mut arguments = self.window(Some(anchor));
-        arguments.insert("terms".into(), json!([term]));
-        arguments.insert("near".into(), json!(anchor));
-        arguments.insert("include_fields".into(), json!(true));
-        arguments.insert("limit".into(), json!(limit));
-        call("search", &Value::Object(arguments))
+    /// The records that the alert points to, and those with each name in it.
+    fn names(&self) -> Vec<CallRequest> {
+        let files: Vec<&str> = self.case.sources.files.iter().map(String::as_str).collect();
+        let record = |(file, line): &(String, u64)| {
+            Some(call("get_record", &json!({"file": pointed(&files, file)?, "line": line})))
+        };
+        let pointed = self.case.seeds.records.iter().filter_map(record);
+        let followed = self.case.follow.iter().map(|seed| self.search(&[&seed.text], FOLLOWED, &[]));
+        let named = self.case.seeds.names.iter().map(|seed| self.search(&[&seed.text], LIMIT, &[]));
+        pointed.chain(followed).chain(named).take(24).collect()
     }
 
-    fn unasked(&self, requests: Vec<CallRequest>, most: usize) -> Vec<CallRequest> {
-        let mut asked: BTreeSet<(String, String)> =
-            self.done.iter().map(|d| (d.call.tool.clone(), d.call.arguments.clone())).collect();
-        requests.into_iter().filter(|r| asked.insert((r.tool.clone(), r.arguments.clone()))).take(most).collect()
+    /// What happened around the alert, what the rules found, and what belongs to the alerted records.
+    fn around(&self, done: &[Done]) -> Vec<CallRequest> {
+        let case = self.case;
+        let mut requests = Vec::new();
+        for rec in case.alerted().into_iter().take(4) {
+            requests.push(call("related", &json!({"file": rec.file, "line": rec.line, "limit": 200})));
+        }
+        if let Some(at) = case.anchor {
+            let near = json!({"time": at, "before_seconds": AROUND, "after_seconds": AROUND, "limit": 200, "include_fields": true});
+            requests.push(call("around", &near));
+            // Of a frequent name, the records near the alert matter.
+            let frequent = |seed: &&Seed| total_of(done, &seed.text).is_some_and(|total| total > LIMIT);
+            let frequent = case.seeds.names.iter().filter(frequent).take(8);
+            requests.extend(frequent.map(|seed| self.search(&[&seed.text], LIMIT, &[("near", json!(at))])));
+        }
+        requests.push(self.search(casebook_trust::injection::TERMS, LIMIT, &[("mode", json!("any"))]));
+        if self.first {
+            requests.extend(ruled::ask(case));
+            requests.extend(absence::search(case));
+        }
+        requests
     }
 
-    /// Gets the records that the alert points to, and searches for each name in it.
-    pub(crate) fn begin(&self, follow: &[Seed]) -> Vec<CallRequest> {
-        let mut requests: Vec<CallRequest> = Vec::new();
-        let files: Vec<&str> = self.sources.files.iter().map(String::as_str).collect();
-        for (file, line) in &self.seeds.records {
-            if let Some(file) = pointed(&files, file) {
-                requests.push(call("get_record", &json!({"file": file, "line": line})));
+    /// The values of the alerted records, how the actor came, and how often and from where before.
+    fn follow(&self) -> Vec<CallRequest> {
+        let alerted = self.case.alerted();
+        let mut terms: BTreeSet<&str> = BTreeSet::new();
+        for rec in &alerted {
+            for facet in [Facet::UserAgent, Facet::DstIp, Facet::SrcIp, Facet::User, Facet::Object, Facet::DomainName] {
+                terms.extend(rec.facets.get(facet).filter(|v| (3..=300).contains(&v.len()) && !account::of_system(v)));
             }
         }
-        requests.extend(follow.iter().map(|seed| self.search(&[&seed.text], None, FOLLOWED)));
-        requests.extend(self.seeds.names.iter().map(|seed| self.search(&[&seed.text], None, LIMIT)));
-        self.unasked(requests, 24)
+        let near: Vec<(&str, Value)> = self.case.anchor.iter().map(|at| ("near", json!(at))).collect();
+        let mut requests: Vec<CallRequest> =
+            terms.into_iter().take(12).map(|term| self.search(&[term], AGAIN, &near)).collect();
+        if self.first {
+            requests.extend(self.arrivals(&alerted));
+            requests.extend(counts::ask(&alerted, self.case.anchor));
+        }
+        requests
     }
 
-    pub(crate) fn scan(&self, anchor: Option<Timestamp>) -> Vec<CallRequest> {
-        let mut requests = Vec::new();
-        if let Some(at) = anchor {
-            requests.push(call(
-                "around",
-                &json!({"time": at, "before_seconds": 90, "after_seconds": 90, "limit": 200, "include_fields": true}),
-            ));
-        }
-        if let Some(at) = anchor {
-            // For a common name, the records near the alert matter.
-            let common = self.seeds.names.iter().filter(|s| s.kind != EntityKind::Host);
-            let common = common.filter(|s| total_of(self.done, &s.text).is_some_and(|total| total > LIMIT));
-            requests.extend(common.take(6).map(|seed| self.nearest(&seed.text, at, LIMIT)));
-        }
-        requests.push(self.search(casebook_trust::injection::TERMS, anchor, LIMIT));
-        requests.extend(book().chunks(TERMS).map(|chunk| self.search(chunk, anchor, 0)));
-        self.unasked(requests, 20)
+    /// The sign-ins of the alerted Windows accounts shortly before the alert.
+    fn arrivals(&self, alerted: &[&Rec]) -> Vec<CallRequest> {
+        let Some(anchor) = self.case.anchor else { return Vec::new() };
+        let of_windows = alerted.iter().filter(|rec| event_id(&rec.fields).is_some());
+        let users: BTreeSet<String> = of_windows
+            .filter_map(|rec| rec.facets.get(Facet::User))
+            .filter(|user| !account::of_system(user))
+            .map(account::bare)
+            .filter(|user| user.len() >= 2)
+            .collect();
+        let edge = |by: i64| moved(anchor, by);
+        let search = |user: &String, event: &str| {
+            call(
+                "search",
+                &json!({"terms": [user, event], "from": edge(-ARRIVAL), "to": edge(2), "order": "time_desc",
+                    "limit": 20, "include_fields": true}),
+            )
+        };
+        users.iter().flat_map(|user| ["4624", "4778"].map(|event| search(user, event))).collect()
     }
 
-    /// Searches for behaviours that occur: rare ones everywhere, common ones near the alert.
-    pub(crate) fn look(&self, anchor: Option<Timestamp>) -> Vec<CallRequest> {
-        let counted = self.tally();
-        let (rare, common): (Vec<_>, Vec<_>) =
-            book().into_iter().filter_map(|t| Some((t, *counted.get(t)?))).partition(|(_, n)| *n <= RARE);
-        let mut requests = Vec::new();
-        let mut together: (Vec<&str>, u64) = (Vec::new(), 0);
-        for (term, count) in rare {
-            if together.1 + count > LIMIT {
-                requests.push(self.search(&std::mem::take(&mut together.0), anchor, LIMIT));
-                together.1 = 0;
-            }
-            together.0.push(term);
-            together.1 += count;
-        }
-        if !together.0.is_empty() {
-            requests.push(self.search(&together.0, anchor, LIMIT));
-        }
-        requests.truncate(RARE_SEARCHES);
-        if let Some(at) = anchor {
-            requests.extend(common.iter().take(COMMON_SEARCHES).map(|(term, _)| self.nearest(term, at, NEAREST)));
-        }
-        requests.extend(behaviour::all().iter().filter_map(|b| self.by_file(b, anchor)));
-        self.unasked(requests, RARE_SEARCHES + COMMON_SEARCHES + FILE_SEARCHES)
-    }
-
-    fn tally(&self) -> BTreeMap<String, u64> {
-        let counts = self.done.iter().filter(|d| d.call.tool == "search" && d.call.status == CallStatus::Answered);
-        let by_term = counts.filter_map(|d| {
-            let found: Value = serde_json::from_str(&d.result).ok()?;
-            (found.get("returned")?.as_u64()? == 0).then(|| found.get("by_term").cloned())?
-        });
-        let mut tally: BTreeMap<String, u64> = BTreeMap::new();
-        for (term, count) in by_term.filter_map(|it| serde_json::from_value::<BTreeMap<String, u64>>(it).ok()).flatten()
-        {
-            *tally.entry(term).or_default() += count;
-        }
-        tally
-    }
-
-    /// Searches for the whole file name, because its extension occurs in many more records.
-    fn by_file(&self, behaviour: &behaviour::Behaviour, anchor: Option<Timestamp>) -> Option<CallRequest> {
-        let mut arguments = self.window(anchor);
-        let condition = json!([{"field": "TargetFilename", "op": "regex", "value": behaviour.file_name()?}]);
-        arguments.insert("where".into(), condition);
-        arguments.insert("terms".into(), json!(behaviour.terms));
-        arguments.insert("mode".into(), json!("any"));
-        arguments.insert("include_fields".into(), json!(true));
-        arguments.insert("limit".into(), json!(AGAIN));
-        Some(call("search", &Value::Object(arguments)))
-    }
-
-    /// Searches for the connections and files of processes in serious records. Such a process may run as the
-    /// system and have no other link to the alert.
-    pub(crate) fn of_the_grave(&self, recs: &[Rec], anchor: Option<Timestamp>) -> Vec<CallRequest> {
+    /// What the processes in serious records did. Such a process may run as the system and have no other link to the
+    /// alert.
+    fn grave(&self) -> Vec<CallRequest> {
         let grave = |rec: &&Rec| {
             rec.class() == Class::ProcessStart
                 && rec.shows.iter().any(|b| b.bearing == Bearing::Incriminating && b.weight >= Weight::Strong)
         };
-        let own = recs.iter().filter(grave).flat_map(|rec| process_keys(rec).0).filter(|key| !key.contains('#'));
-        let what =
-            own.flat_map(|key| ["DestinationIp", "TargetFilename", "QueryName"].map(|field| (key.clone(), field)));
-        let requests = what.map(|(key, field)| {
-            let mut arguments = self.window(anchor);
-            arguments.insert("terms".into(), json!([key, field]));
-            arguments.insert("include_fields".into(), json!(true));
-            arguments.insert("limit".into(), json!(AGAIN));
-            call("search", &Value::Object(arguments))
-        });
-        self.unasked(requests.collect(), 18)
-    }
-
-    /// Searches for the start of the alerted sessions and for other activity of their processes.
-    pub(crate) fn origin(&self, alerted: &[&Rec], anchor: Option<Timestamp>) -> Vec<CallRequest> {
-        let mut requests = logon::searches(alerted, anchor);
-        let Some(anchor) = anchor else { return self.unasked(requests, 12) };
-        let edge = |by: i64| moved(anchor, by);
-        for rec in alerted {
-            // Sensors of one host write the same id in decimal or hexadecimal.
-            let Some(id) = rec.field(&["processid"]).filter(|id| id.starts_with("0x")) else { continue };
-            let Some(plain) = casebook_evidence::facet::number(id).filter(|n| *n > 4) else { continue };
-            for (written, field) in [(plain.to_string(), "ProcessId"), (id.to_owned(), "NewProcessId")] {
-                let condition = json!([{"field": field, "op": "eq", "value": written}]);
-                for (from, to, order, limit) in
-                    [(edge(-3600), edge(1), "time_desc", 30), (edge(0), edge(900), "time", 60)]
-                {
-                    let near = json!({"where": condition, "from": from, "to": to, "order": order, "limit": limit, "include_fields": true});
-                    requests.push(call("search", &near));
-                }
-            }
-        }
-        self.unasked(requests, 12)
-    }
-
-    /// Searches for processes, connections, sessions and rare values of the linked records.
-    pub(crate) fn expand(&self, recs: &[Rec], links: &Links, anchor: Option<Timestamp>) -> Vec<CallRequest> {
-        let mut close: Vec<(usize, &Rec)> = recs
-            .iter()
-            .enumerate()
-            .filter(|(i, _)| links.kin(*i).is_some_and(|k| k <= super::link::Kin::Descendant))
-            .collect();
-        close.sort_by_key(|(i, rec)| (links.kin(*i), rec.time));
-        let mut terms: Vec<String> = Vec::new();
-        let mut requests: Vec<CallRequest> = Vec::new();
-        for (index, rec) in close.iter().take(40) {
-            let (own, parent) = process_keys(rec);
-            terms.extend(own.into_iter().chain(parent).filter(|k| !k.contains('#')));
-            if links.kin(*index) != Some(super::link::Kin::Descendant) {
-                requests.extend(self.process(rec));
-            }
-            terms.extend(flow_keys(rec).into_iter().filter(|k| !k.contains("<>")));
-            terms.extend(session_keys(rec).into_iter().map(|key| key.rsplit('#').next().unwrap_or(&key).to_owned()));
-        }
-        for (_, rec) in close.iter().filter(|(i, _)| links.kin(*i) == Some(super::link::Kin::Core)) {
-            for facet in [Facet::UserAgent, Facet::DstIp, Facet::SrcIp, Facet::User, Facet::Object] {
-                terms.extend(rec.facets.get(facet).filter(|v| v.len() <= 300).map(str::to_owned));
-            }
-        }
-        terms.extend(links.brought(recs));
-        let mut seen = BTreeSet::new();
-        terms.retain(|t| t.len() >= 2 && seen.insert(t.clone()));
-        requests.extend(terms.iter().map(|t| self.search(&[t], anchor, 80)));
-        self.unasked(requests, 16)
-    }
-
-    /// Parent and child processes, by process id. Ids are reused, so only records near this one count.
-    fn process(&self, rec: &Rec) -> Vec<CallRequest> {
-        let Some(at) = rec.time else { return Vec::new() };
-        let field = |wanted: &[&str]| {
-            rec.fields.iter().find(|(path, _)| {
-                wanted.contains(&casebook_evidence::facet::last(path, 1).as_str()) && !path.contains("parent")
-            })
-        };
-        let own = field(&["createdprocessid", "targetprocessid", "tgtprocpid"])
-            .or_else(|| field(&["pid", "processid", "newprocessid"]));
-        let parent = rec.fields.iter().find(|(path, _)| {
-            matches!(
-                casebook_evidence::facet::last(path, 1).as_str(),
-                "ppid" | "parentprocessid" | "parentpid" | "initiatingprocessid" | "actingprocessid" | "srcprocpid"
-            ) || casebook_evidence::facet::last(path, 2) == "columns.parent"
-        });
-        let edge = |by: i64| moved(at, by);
-        let (Some((own_field, pid)), Some((parent_field, ppid)), Some(from), Some(to)) =
-            (own, parent, edge(-3600), edge(900))
-        else {
-            return Vec::new();
-        };
-        let search = |field: &String, value: &String, from: Timestamp, to: Timestamp, order: &str, limit: u64| {
-            call(
-                "search",
-                &json!({"where": [{"field": field, "op": "eq", "value": value}], "from": from, "to": to, "order": order, "limit": limit, "include_fields": true}),
-            )
-        };
-        let Some(next) = edge(1) else { return Vec::new() };
-        vec![search(own_field, ppid, from, next, "time_desc", 6), search(parent_field, pid, at, to, "time", 30)]
-    }
-
-    /// Searches for the parents of known processes.
-    pub(crate) fn climb(&self, recs: &[Rec], links: &Links) -> Vec<CallRequest> {
-        let above = recs
-            .iter()
-            .enumerate()
-            .filter(|(i, _)| matches!(links.kin(*i), Some(super::link::Kin::Core | super::link::Kin::Ancestor)));
-        let requests = above.flat_map(|(_, rec)| self.process(rec).into_iter().take(1)).collect();
-        self.unasked(requests, 4)
+        let linked = self.case.with(|kin| kin > super::Kin::Core).filter(grave).filter(|_| self.first);
+        linked.take(4).map(|rec| call("related", &json!({"file": rec.file, "line": rec.line, "limit": 60}))).collect()
     }
 }
 
 /// The alerted records: those that the alert points to, or else those with most names of the alert near its
 /// time.
-pub(crate) fn core(recs: &[Rec], seeds: &Seeds, specific: &[String]) -> BTreeSet<usize> {
+pub(super) fn core(recs: &[Rec], seeds: &Seeds, specific: &[String]) -> BTreeSet<usize> {
     let files: Vec<&str> = recs.iter().map(|r| r.file.as_str()).collect::<BTreeSet<_>>().into_iter().collect();
     let meant: Vec<(&str, u64)> =
         seeds.records.iter().filter_map(|(file, line)| Some((pointed(&files, file)?, *line))).collect();
@@ -373,17 +262,14 @@ fn telling(rec: &Rec, seeds: &Seeds, specific: &[String]) -> usize {
     seeds.names.iter().filter(|seed| rec.names(&seed.text)).map(|seed| tells(&seed)).sum()
 }
 
-/// The time of the alert on a correct clock, as far as known.
-pub(crate) fn anchor(recs: &[Rec], core: &BTreeSet<usize>, seeds: &Seeds) -> Option<Timestamp> {
+pub(super) fn anchor(recs: &[Rec], core: &BTreeSet<usize>, seeds: &Seeds) -> Option<Timestamp> {
     let own = core.iter().filter_map(|i| recs.get(*i)?.time).min();
     own.or_else(|| {
         // Without an alerted record, prefer a time with records around it.
         let near =
             |t: &Timestamp| recs.iter().filter(|r| r.time.is_some_and(|at| seconds(at, *t).abs() <= 300.0)).count();
-        let best = seeds.times.iter().map(near).max()?;
-        seeds.times.iter().find(|t| near(t) == best).copied()
+        let counted: BTreeMap<Timestamp, usize> = seeds.times.iter().map(|t| (*t, near(t))).collect();
+        let best = counted.values().max()?;
+        seeds.times.iter().find(|t| counted.get(t) == Some(best)).copied()
     })
 }
-
-#[cfg(test)]
-mod tests;

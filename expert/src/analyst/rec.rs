@@ -4,14 +4,26 @@ use std::collections::BTreeMap;
 
 use casebook_agent::reasoner::Done;
 use casebook_protocol::tool::{RESULT_TOOLS, server_of};
-use casebook_protocol::{Bearing, CallId, CallStatus, Precision, TimeBasis, Timestamp, ToolCall};
+use casebook_protocol::{Bearing, CallId, CallStatus, Precision, TimeBasis, Timestamp, ToolCall, Weight};
 use casebook_trust::claim::has_word;
+use serde::Deserialize;
 use serde_json::Value;
 
-use super::behaviour::{self, Behaviour};
-use super::ruled;
+use super::kin::Kin;
 use casebook_evidence::facet::of_honeypot;
 use casebook_evidence::facet::{Class, Facet, Facets, last};
+
+/// A Sigma rule that a record meets.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(crate) struct Rule {
+    pub(crate) rule: String,
+    pub(crate) title: String,
+    pub(crate) bearing: Bearing,
+    #[serde(rename = "strength")]
+    pub(crate) weight: Weight,
+    #[serde(default)]
+    pub(crate) technique: Option<String>,
+}
 
 #[derive(Debug)]
 pub(crate) struct Rec {
@@ -27,7 +39,9 @@ pub(crate) struct Rec {
     pub(crate) raw: String,
     pub(crate) fields: BTreeMap<String, String>,
     pub(crate) facets: Facets,
-    pub(crate) shows: Vec<&'static Behaviour>,
+    pub(crate) shows: Vec<Rule>,
+    /// How the tool `related` says that it belongs to the alerted record.
+    pub(crate) tie: Option<Kin>,
     lower: String,
 }
 
@@ -40,18 +54,23 @@ impl Rec {
         has_word(&self.lower, &name.to_lowercase())
     }
 
+    /// Like [`Rec::names`], but not by the name of the host alone, which may contain that of a user.
+    pub(crate) fn names_beside_host(&self, name: &str) -> bool {
+        let Some(host) = self.facets.get(Facet::Host).map(str::to_lowercase) else { return self.names(name) };
+        let name = name.to_lowercase();
+        let other = |value: &String| {
+            let value = value.to_lowercase();
+            value != host && value != self.lower && has_word(&value, &name)
+        };
+        self.names(&name) && (!has_word(&host, &name) || self.fields.values().any(other))
+    }
+
     /// The value of a field with this last path part.
     pub(crate) fn field(&self, wanted: &[&str]) -> Option<&str> {
         self.fields
             .iter()
             .find(|(path, value)| wanted.contains(&last(path, 1).as_str()) && !value.is_empty())
             .map(|(_, v)| v.as_str())
-    }
-
-    /// A line of text without fields, except those read from the text.
-    pub(crate) fn is_sentence(&self) -> bool {
-        let own = self.fields.keys().filter(|path| !path.starts_with("message.")).count();
-        self.class() == Class::Other && own <= 2 && self.fields.contains_key("message")
     }
 
     #[cfg(test)]
@@ -70,6 +89,7 @@ impl Rec {
             fields,
             facets,
             shows: Vec::new(),
+            tie: None,
             lower: String::new(),
         }
     }
@@ -114,25 +134,29 @@ impl Rec {
 /// records, and a partial read of a result adds nothing to the result itself.
 pub(crate) fn collect(done: &[Done]) -> Vec<Rec> {
     let mut all: BTreeMap<(String, u64), Rec> = BTreeMap::new();
-    let other = |tool: &str| server_of(tool).is_some() || RESULT_TOOLS.contains(&tool) || tool == ruled::TOOL;
-    let ours = |call: &ToolCall| !other(&call.tool);
+    let ours = |call: &ToolCall| server_of(&call.tool).is_none() && !RESULT_TOOLS.contains(&call.tool.as_str());
     for done in done.iter().filter(|d| d.call.status == CallStatus::Answered && ours(&d.call)) {
         let Ok(json) = serde_json::from_str::<Value>(&done.result) else { continue };
         let single = json.get("file").is_some() && json.get("line").is_some();
         let listed = json.get("records").and_then(Value::as_array);
-        let items: Vec<(String, &Value)> = match (listed, json.get("record")) {
-            (Some(items), _) => items.iter().enumerate().map(|(i, item)| (format!("/records/{i}"), item)).collect(),
-            (None, Some(item)) => vec![("/record".to_owned(), item)],
-            (None, None) if single => vec![(String::new(), &json)],
-            (None, None) => continue,
+        let items: Vec<(String, &Value)> = match listed {
+            Some(items) => items.iter().enumerate().map(|(i, item)| (format!("/records/{i}"), item)).collect(),
+            None if single => vec![(String::new(), &json)],
+            None => continue,
         };
         for (pointer, item) in items {
-            if let Some(rec) = read(&done.call.id, pointer, item)
-                && all
-                    .get(&(rec.file.clone(), rec.line))
-                    .is_none_or(|known| known.fields.is_empty() && !rec.fields.is_empty())
-            {
-                all.insert((rec.file.clone(), rec.line), rec);
+            let Some(mut rec) = read(&done.call.id, pointer, item) else { continue };
+            // Later calls are about records that are not the alerted ones.
+            if super::turn_of(done.call.id.as_str()) != Some(super::plan::ALERTED) {
+                rec.tie = rec.tie.map(|_| Kin::Named);
+            }
+            let key = (rec.file.clone(), rec.line);
+            let tie = [all.get(&key).and_then(|known| known.tie), rec.tie].into_iter().flatten().min();
+            if all.get(&key).is_none_or(|known| known.fields.is_empty() && !rec.fields.is_empty()) {
+                all.insert(key.clone(), rec);
+            }
+            if let Some(known) = all.get_mut(&key) {
+                known.tie = tie;
             }
         }
     }
@@ -159,9 +183,17 @@ pub(super) fn read(call: &CallId, pointer: String, item: &Value) -> Option<Rec> 
         .collect();
     let facets = Facets::read(&fields, &raw);
     let lower = facets.get(Facet::Text).unwrap_or(&raw).to_lowercase();
-    let honest = |b: &&Behaviour| b.bearing != Bearing::Exonerating || !of_honeypot(&fields);
-    let shows = behaviour::all().iter().filter(|b| b.matches(&facets, &lower)).filter(honest).collect();
     let known = |key: &str| item.get(key).cloned().unwrap_or(Value::Null);
+    let mut shows: Vec<Rule> = serde_json::from_value(known("rules")).unwrap_or_default();
+    shows.retain(|rule| rule.bearing != Bearing::Exonerating || !of_honeypot(&fields));
+    shows.sort_by_key(|rule| std::cmp::Reverse(rule.weight));
+    let tie = match text("tie").unwrap_or_default() {
+        "same_process" => Some(Kin::Same),
+        "above" => Some(Kin::Above),
+        "below" => Some(Kin::Below),
+        "same_connection" | "same_session" => Some(Kin::Joined),
+        _ => None,
+    };
     Some(Rec {
         call: call.clone(),
         pointer,
@@ -176,6 +208,7 @@ pub(super) fn read(call: &CallId, pointer: String, item: &Value) -> Option<Rec> 
         fields,
         facets,
         shows,
+        tie,
         lower,
     })
 }

@@ -1,46 +1,43 @@
-//! Findings from the hits of Sigma rules: what a rule says of records that concern the alert. The title of a rule is a
-//! judgement; each finding cites the records.
+//! Findings from Sigma correlations, such as many refused passwords and then an accepted one. The title of a rule is a
+//! judgement; each finding cites the records and their number.
 
 use casebook_agent::reasoner::{CallRequest, Done};
 use casebook_agent::worker::call;
 use casebook_protocol::{
-    Bearing, CallStatus, Citation, Entity, EntityKind, EventTime, FindingDraft, FindingKind, Locator, Score, TimeBasis,
-    Timestamp, Weight,
+    Bearing, Citation, Entity, EntityKind, EventTime, FindingDraft, FindingKind, Locator, Score, TimeBasis, Weight,
 };
 use casebook_trust::claim::{self, Corpus};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::rec::Rec;
-use super::{Case, account, compose, rec};
+use super::{Case, account, compose, plan, rec};
 use casebook_evidence::facet::Facet;
 
-/// Its records are evidence, but not found by a name of the alert, so the rest of the analyst does not read them.
-pub(super) const TOOL: &str = "rule_hits";
-const HITS: u64 = 60;
-/// Findings of rules in one task, the gravest first.
+const TOOL: &str = "rule_hits";
+const HITS: u64 = 120;
+/// Findings of correlations in one task, the gravest first.
 const FINDINGS: usize = 8;
 /// Seconds before and after the alert: an address may be busy for a day.
 const WITHIN: u64 = 86_400;
+/// Names of the alert whose hits are asked for at any time.
+const ACTORS: usize = 3;
 
-pub(super) fn ask(anchor: Option<Timestamp>) -> CallRequest {
-    let mut arguments = Map::new();
-    arguments.insert("level".into(), json!("medium"));
-    arguments.insert("limit".into(), json!(HITS));
-    if let Some(at) = anchor {
-        arguments.insert("around".into(), json!(at));
-        arguments.insert("within_seconds".into(), json!(WITHIN));
-    }
-    call(TOOL, &Value::Object(arguments))
+/// Hits around the alert, and hits about its actors at any time.
+pub(super) fn ask(case: &Case) -> Vec<CallRequest> {
+    let around = case.anchor.map(|at| json!({"level": "low", "limit": HITS, "around": at, "within_seconds": WITHIN}));
+    let all = || json!({"level": "medium", "limit": HITS});
+    let actors = case.actors.iter().filter(|name| name.len() >= 4).take(ACTORS);
+    let about = actors.map(|name| json!({"level": "medium", "limit": HITS / 2, "entity": name}));
+    std::iter::once(around.unwrap_or_else(all)).chain(about).map(|arguments| call(TOOL, &arguments)).collect()
 }
 
+/// What correlations found about names of the alert. Rules about single records are read from the records.
 pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
-    let answered = |d: &&Done| d.call.tool == TOOL && d.call.status == CallStatus::Answered;
     let mut found: Vec<FindingDraft> = Vec::new();
-    for done in done.iter().filter(answered) {
-        let Ok(answer) = serde_json::from_str::<Value>(&done.result) else { continue };
+    for (done, answer) in plan::answers(done, TOOL) {
         for place in 0..list(&answer, "hits").len() {
-            let finding =
-                Hit::read(done, &answer, place).filter(|hit| hit.concerns(case)).and_then(|hit| hit.finding());
+            let hit = Hit::read(done, &answer, place).filter(|hit| hit.rule.get("correlation").is_some());
+            let finding = hit.filter(|hit| hit.concerns(case)).and_then(|hit| hit.finding());
             // A rule often matches many records of one activity.
             found.extend(finding.filter(|new| !found.iter().any(|known| known.claim == new.claim)));
         }
@@ -139,7 +136,7 @@ impl<'a> Hit<'a> {
             bearing,
             weight,
             about_alert: true,
-            technique: list(self.rule, "tags").iter().find_map(|tag| technique(tag.as_str()?)),
+            technique: self.rule.get("technique").and_then(Value::as_str).map(str::to_owned),
             confidence: Score::clamped(0.8),
             citations,
             look_next: self.rule.get("look_next").and_then(Value::as_str).map(str::to_owned),
@@ -205,13 +202,6 @@ impl<'a> Hit<'a> {
     }
 }
 
-/// `T1110.001` for the tag `attack.t1110.001`.
-fn technique(tag: &str) -> Option<String> {
-    let id = tag.strip_prefix("attack.")?.to_ascii_uppercase();
-    let digits = id.strip_prefix('T')?;
-    (digits.len() >= 4 && digits.bytes().all(|b| b.is_ascii_digit() || b == b'.')).then_some(id)
-}
-
 #[cfg(test)]
 mod tests {
     use casebook_trust::Exhibits;
@@ -226,7 +216,7 @@ mod tests {
 
     fn answer(title: &str, bearing: &str) -> Done {
         let rule = json!({"rule": "x", "title": title, "level": "high", "bearing": bearing, "strength": "strong",
-            "tags": ["attack.credential-access", "attack.t1110.001"], "correlation": "temporal_ordered",
+            "technique": "T1110.001", "correlation": "temporal_ordered",
             "look_next": "What did the session do?"});
         let parts = json!([{"rule": "a", "title": "SSH password refused", "count": 147, "first": 0, "last": 1},
             {"rule": "b", "title": "SSH login accepted", "count": 1, "first": 2, "last": 2}]);

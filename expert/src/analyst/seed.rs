@@ -225,7 +225,7 @@ const COMMON: &[&str] = &[
 fn kind_by_name(name: &str) -> Option<EntityKind> {
     Some(match name {
         "user" | "username" | "account" | "accountname" | "principal" | "actor" | "userprincipalname" | "subject"
-        | "arn" | "targetuser" | "targetusername" | "email" | "login" => EntityKind::User,
+        | "arn" | "targetuser" | "targetusername" | "email" | "login" | "loginuser" => EntityKind::User,
         "host" | "hostname" | "computer" | "computername" | "device" | "devicename" | "machine" | "node"
         | "nodename" | "agent" => EntityKind::Host,
         "process" | "image" | "processname" | "binary" | "exe" | "executable" | "parentimage" => EntityKind::Process,

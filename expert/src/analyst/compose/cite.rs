@@ -7,7 +7,7 @@ use casebook_trust::claim::Corpus;
 
 use super::Pick;
 use crate::analyst::account;
-use crate::analyst::link::brought;
+use crate::analyst::kin::brought;
 use crate::analyst::rec::Rec;
 use crate::analyst::seed::patterns;
 use casebook_evidence::facet::{Class, Facet};
@@ -140,7 +140,7 @@ mod tests {
             ("TargetFilename", "C:\\Windows\\System32\\lsass.exe"),
         ];
         let rec = Rec::with(&fields);
-        let pick = Pick { rec: &rec, kin: crate::analyst::link::Kin::Core, rank: 1, end: false };
+        let pick = Pick { rec: &rec, kin: crate::analyst::kin::Kin::Core, rank: 1 };
         let named = entities(&[&pick], &corpus(&[&pick]));
         let named: Vec<_> = named.iter().map(|e| (e.kind, e.value.as_str())).collect();
         assert_eq!(named, [(EntityKind::Address, "192.0.2.77"), (EntityKind::File, "C:\\Users\\mara\\a.exe")]);

@@ -3,7 +3,7 @@
 //!
 //! The arguments of these programs say all that they do. Everything else may do harm.
 
-use super::excuse::of_the_system;
+use super::explain::of_the_system;
 use crate::analyst::rec::Rec;
 use casebook_evidence::facet::{Class, Facet};
 

@@ -10,8 +10,8 @@ use casebook_protocol::{
 };
 use serde_json::Value;
 
-use super::rec::Rec;
-use super::{Case, compose};
+use crate::analyst::rec::Rec;
+use crate::analyst::{Case, compose};
 use casebook_trust::injection;
 
 mod served;
@@ -25,18 +25,16 @@ const QUOTE: usize = 300;
 
 pub(crate) fn beside(task: &Task, done: &[Done]) -> Vec<FindingDraft> {
     let View::Investigate(view) = &task.view else { return Vec::new() };
-    let case = Case::of(view, done, super::plan::sources_of(done), task.round);
+    let case = Case::of(view, done, task.round);
     let mut raised = texts(&case.recs);
     raised.extend(served::texts(done));
-    raised.extend(grave(&case, done));
+    raised.extend(grave(&case));
     raised
 }
 
-fn grave(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
-    let mut found = compose::findings(case, done);
-    found.retain(|f| {
-        f.bearing == Bearing::Incriminating && f.weight >= Weight::Strong && f.kind != FindingKind::Instruction
-    });
+fn grave(case: &Case) -> Vec<FindingDraft> {
+    let mut found = compose::findings(case);
+    found.retain(|f| f.bearing == Bearing::Incriminating && f.weight >= Weight::Strong);
     found.sort_by_key(|f| (std::cmp::Reverse(f.weight), !f.about_alert, f.time.as_ref().map(|t| t.at)));
     found.truncate(GRAVE);
     for finding in &mut found {
@@ -153,8 +151,8 @@ mod tests {
     use casebook_trust::Exhibits;
     use serde_json::json;
 
-    use super::super::rec;
     use super::*;
+    use crate::analyst::rec;
 
     fn done(agents: &[String]) -> Done {
         let record = |(agent, line): (&String, u64)| {

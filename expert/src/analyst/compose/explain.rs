@@ -1,0 +1,138 @@
+//! Decides whether an explanation applies to the alerted occurrence, because a dismissal depends on it
+//! (docs/analyst.md):
+//! - it must be about the alerted occurrence itself
+//! - no program on the way to it may be in a place where any user can write
+//! - it must rest on programs that only an administrator can put in their places
+
+use casebook_evidence::facet::{Class, Facet, process_keys};
+use casebook_protocol::{Bearing, Weight};
+
+use super::{Group, Pick, harmless};
+use crate::analyst::kin::{Kin, brought};
+use crate::analyst::rec::Rec;
+use crate::analyst::{Case, account};
+
+/// The records that explain the alerted activity. An update that started a program does not explain the program's
+/// connections.
+pub(super) fn explaining<'g, 'a>(group: &'g Group<'a>, case: &Case, wire: bool) -> Vec<&'g Pick<'a>> {
+    let close = case.with(|kin| kin <= Kin::Above);
+    if group.iter().map(|p| p.rec).chain(close).any(runs_from_anywhere) {
+        return Vec::new();
+    }
+    let own: Vec<String> = case.alerted().iter().flat_map(|rec| process_keys(&rec.fields, &rec.facets).0).collect();
+    let starts_it = |rec: &Rec| {
+        rec.class() == Class::ProcessStart
+            && process_keys(&rec.fields, &rec.facets).0.iter().any(|key| own.contains(key))
+    };
+    let alerted = group.iter().any(|p| p.kin == Kin::Core);
+    // Other actions of the actor explain nothing, even in the same moment. Only the start of the alerted process
+    // counts, what it started if that can do no harm, and what other sensors of the network recorded of a connection.
+    let of_it = |p: &&Pick<'_>| match p.kin {
+        Kin::Core => !wire || on_the_network(p.rec),
+        Kin::Same if wire => alerted && on_the_network(p.rec),
+        Kin::Joined => wire && on_the_network(p.rec),
+        Kin::Same => starts_it(p.rec),
+        Kin::Below => !wire && harmless::is(p.rec),
+        Kin::Named => !wire && case.round > 1 && on_the_network(p.rec),
+        Kin::Above | Kin::Near => false,
+    };
+    group.iter().filter(of_it).filter(|p| holds(p.rec)).collect()
+}
+
+/// True if a rule explains the record, by programs and parents that only an administrator can put there.
+fn holds(rec: &Rec) -> bool {
+    let explains = rec.shows.iter().any(|r| r.bearing == Bearing::Exonerating && r.weight >= Weight::Moderate);
+    let placed = |facet| rec.facets.get(facet).is_none_or(|path| is_placed(path, rec));
+    // Any user can make some system tools run any command (`rpm --eval`, `make`).
+    let parent = rec.facets.get(Facet::Parent).is_none_or(|path| !path.starts_with('/')) || privileged(rec);
+    explains && placed(Facet::Process) && placed(Facet::Parent) && parent
+}
+
+/// True if the alert is about a connection.
+pub(super) fn wire(case: &Case) -> bool {
+    case.alerted().iter().any(|rec| on_the_network(rec))
+}
+
+pub(super) fn on_the_network(rec: &Rec) -> bool {
+    matches!(rec.class(), Class::NetworkConnection | Class::DnsQuery | Class::HttpRequest | Class::TlsSession)
+}
+
+/// True if the program or its parent is in a folder where any user may write.
+fn runs_from_anywhere(rec: &Rec) -> bool {
+    let anywhere = |path: &str| brought(path) && !of_protection(path);
+    [Facet::Process, Facet::Parent].iter().any(|facet| rec.facets.get(*facet).is_some_and(anywhere))
+}
+
+/// The machine account: a user who can run programs under it could write anywhere. On the network it has the
+/// name of its host.
+fn privileged(rec: &Rec) -> bool {
+    let host = rec.facets.get(Facet::Host).and_then(|host| host.split('.').next()).unwrap_or_default();
+    let machine = |user: &str| {
+        let name = user.rsplit('\\').next().unwrap_or_default().strip_suffix('$');
+        name.is_some_and(|name| !name.is_empty() && name.eq_ignore_ascii_case(host))
+    };
+    rec.facets
+        .get(Facet::User)
+        .is_some_and(|user| user == "root" || user == "0" || account::of_system(user) || machine(user))
+}
+
+/// Only an administrator can put a program there, or the machine itself runs it. A name without a folder says nothing.
+fn is_placed(path: &str, rec: &Rec) -> bool {
+    let absolute = path.starts_with('/') || path.get(1..3) == Some(":\\");
+    of_the_system(path) || absolute && !brought(path) && !path.contains("..") && privileged(rec)
+}
+
+/// Folders of Windows security software, inside folders where any user may write.
+fn of_protection(path: &str) -> bool {
+    path.to_ascii_lowercase()
+        .get(1..)
+        .is_some_and(|rest| rest.starts_with(r":\programdata\microsoft\windows defender\"))
+}
+
+/// Only an administrator can put a program there.
+pub(super) fn of_the_system(path: &str) -> bool {
+    const UNIX: [&str; 7] = ["/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/", "/opt/", "/etc/"];
+    const SCRIPTS: [&str; 2] = ["/var/lib/dpkg/info/", "/var/lib/dpkg/tmp.ci/"];
+    const WINDOWS: [&str; 3] = [r":\windows\", r":\program files\", r":\program files (x86)\"];
+    /// Folders below these paths where any user may create files.
+    const OPEN: [&str; 6] = [
+        r":\windows\temp\",
+        r":\windows\tasks\",
+        r":\windows\tracing\",
+        r":\windows\system32\tasks\",
+        r":\windows\system32\spool\drivers\color\",
+        r":\windows\debug\wia\",
+    ];
+    if path.contains("..") || path.split_whitespace().count() > 6 {
+        return false;
+    }
+    let lower = path.to_ascii_lowercase();
+    let starts = |list: &[&str], text: &str| list.iter().any(|begin| text.starts_with(begin));
+    let windows = lower.get(1..).is_some_and(|rest| starts(&WINDOWS, rest) && !starts(&OPEN, rest));
+    let unix = starts(&UNIX, path) || starts(&SCRIPTS, path);
+    (windows || unix && !brought(path)) || of_protection(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_administrator_puts_a_program_into_the_system() {
+        for path in ["/usr/bin/apt", r"C:\Windows\System32\netsh.exe", r"C:\Program Files (x86)\A b\c.exe"] {
+            assert!(of_the_system(path), "{path}");
+        }
+        for path in [
+            r"C:\a\netsh.exe",
+            r"C:\Windows\Temp\a.exe",
+            r"C:\Windows\..\a\b.exe",
+            "/run/user/1000/gitlab-runner",
+            "/var/www/a",
+            "/memfd:a",
+            "/proc/self/exe",
+            "/opt/../tmp/a",
+        ] {
+            assert!(!of_the_system(path), "{path}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Counts over all records of a name in the alert: how its actions ended, from where it acted, and whether this is the
+//! first time.
+
+use std::collections::BTreeSet;
+
+use casebook_agent::reasoner::{CallRequest, Done};
+use casebook_agent::worker::call;
+use casebook_evidence::facet::Facet;
+use casebook_protocol::{
+    Bearing, Citation, Entity, EntityKind, FindingDraft, FindingKind, Locator, Score, Timestamp, Weight, one_line,
+};
+use serde_json::{Value, json};
+
+use super::rec::Rec;
+use super::{Case, account, plan};
+
+/// Calls in one task.
+const CALLS: usize = 8;
+/// Values that a finding lists.
+const SHOWN: usize = 3;
+/// An address is usual if at least this part of the earlier records has it.
+const USUAL: u64 = 20;
+
+/// What is counted: of the records with a value in one facet, the values of another.
+const COUNTED: [(Facet, EntityKind, Facet); 4] = [
+    (Facet::SrcIp, EntityKind::Address, Facet::HttpStatus),
+    (Facet::SrcIp, EntityKind::Address, Facet::Outcome),
+    (Facet::User, EntityKind::User, Facet::Outcome),
+    (Facet::User, EntityKind::User, Facet::SrcIp),
+];
+
+/// The value of the alerted record by which `of` is counted.
+struct Ask {
+    source: String,
+    name: (String, String),
+    kind: EntityKind,
+    by: (String, String),
+    facet: Facet,
+}
+
+fn asks(alerted: &[&Rec]) -> Vec<Ask> {
+    let mut seen = BTreeSet::new();
+    let mut all = Vec::new();
+    for rec in alerted {
+        for (of, kind, by) in COUNTED {
+            let field = |facet| rec.facets.field_of(facet, &rec.fields);
+            let (Some(name), Some(by_field)) = (field(of), field(by)) else { continue };
+            let system = kind == EntityKind::User && account::of_system(&name.1);
+            if !system && seen.insert((rec.source.clone(), name.clone(), by_field.0.clone())) {
+                all.push(Ask { source: rec.source.clone(), name, kind, by: by_field, facet: by });
+            }
+        }
+    }
+    all.truncate(CALLS);
+    all
+}
+
+impl Ask {
+    fn request(&self) -> CallRequest {
+        let (field, value) = &self.name;
+        let of = json!([{"field": field, "op": "eq", "value": value}]);
+        call("count_by", &json!({"field": self.by.0, "where": of, "sources": [self.source], "top": 20}))
+    }
+}
+
+pub(super) fn ask(alerted: &[&Rec], anchor: Option<Timestamp>) -> Vec<CallRequest> {
+    asks(alerted).iter().filter(|_| anchor.is_some()).map(Ask::request).collect()
+}
+
+pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
+    let asks = asks(&case.alerted());
+    let answered = asks.iter().filter_map(|ask| {
+        let request = ask.request();
+        let (done, answer) =
+            plan::answers(done, "count_by").find(|(done, _)| done.call.arguments == request.arguments)?;
+        finding(ask, done, &answer, case.anchor?)
+    });
+    answered.collect()
+}
+
+struct Group {
+    place: usize,
+    value: String,
+    count: u64,
+    first: Option<Timestamp>,
+}
+
+fn groups(answer: &Value) -> Vec<Group> {
+    let all = answer.get("groups").and_then(Value::as_array).into_iter().flatten().enumerate();
+    let read = |(place, group): (usize, &Value)| {
+        let text = |key: &str| group.get(key).and_then(Value::as_str);
+        let first = text("first_time").and_then(|time| time.parse().ok());
+        Some(Group { place, value: text("value")?.to_owned(), count: group.get("count")?.as_u64()?, first })
+    };
+    all.filter_map(read).collect()
+}
+
+/// None if the counts say nothing: one way in which everything ended, or too few records to compare.
+fn finding(ask: &Ask, done: &Done, answer: &Value, anchor: Timestamp) -> Option<FindingDraft> {
+    let groups = groups(answer);
+    let total = answer.get("total")?.as_u64()?;
+    let own = groups.iter().find(|group| group.value == ask.by.1)?;
+    if groups.len() < 2 || total < 4 {
+        return None;
+    }
+    let name = quoted(&ask.name.1);
+    // Of how things ended, the rare is first: one success among many refusals.
+    let mut shown: Vec<&Group> = groups.iter().take(SHOWN).collect();
+    if !shown.iter().any(|group| group.place == own.place) {
+        shown.pop();
+        shown.push(own);
+    }
+    let told: Vec<String> =
+        shown.iter().map(|group| format!("{} with {}", group.count, quoted(&group.value))).collect();
+    let told = told.join(", ");
+    let claim = match ask.facet {
+        Facet::SrcIp => format!("Records of {name} by address: {told}"),
+        _ => format!("How the actions of {name} ended: {told}"),
+    };
+    let usual = groups.first().filter(|most| most.place != own.place && most.count >= own.count.saturating_mul(USUAL));
+    let new = own.first.is_some_and(|first| (anchor.as_second() - first.as_second()).abs() <= 86_400);
+    let unusual = ask.facet == Facet::SrcIp && new && usual.is_some_and(|most| most.first < own.first);
+    let count = |group: &&Group| Citation::Count {
+        call: done.call.id.clone(),
+        at: Locator::Pointer(format!("/groups/{}/count", group.place)),
+        value: group.count,
+        again: None,
+    };
+    let more = if unusual { ": an address that is new for it" } else { "" };
+    Some(FindingDraft {
+        kind: FindingKind::Aggregate,
+        claim: format!("{claim}{more}"),
+        time: None,
+        entities: vec![Entity { kind: ask.kind, value: ask.name.1.clone() }],
+        bearing: if unusual { Bearing::Incriminating } else { Bearing::Neutral },
+        weight: if unusual { Weight::Moderate } else { Weight::Weak },
+        about_alert: true,
+        technique: unusual.then(|| "T1078".to_owned()),
+        confidence: Score::clamped(0.8),
+        citations: shown.iter().map(count).collect(),
+        look_next: None,
+    })
+}
+
+fn quoted(value: &str) -> String {
+    format!("`{}`", one_line(value.split('`').next().unwrap_or_default(), 160))
+}

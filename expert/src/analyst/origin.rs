@@ -1,0 +1,84 @@
+//! The first command that a person or a scheduler gave on the way to the alerted process.
+
+use casebook_evidence::facet::{Class, Facet};
+use casebook_protocol::{Bearing, Entity, EntityKind, EventTime, FindingDraft, FindingKind, Score, TimeBasis, Weight};
+use casebook_trust::claim::{self, Corpus, FIRST_COMMAND};
+
+use super::kin::Kin;
+use super::rec::Rec;
+use super::{Case, account, compose, describe};
+
+const SHELLS: [&str; 11] =
+    ["bash", "sh", "dash", "zsh", "ksh", "fish", "csh", "tcsh", "cmd.exe", "powershell.exe", "explorer.exe"];
+const SCHEDULERS: [&str; 9] =
+    ["cron", "crond", "anacron", "atd", "systemd", "launchd", "taskeng.exe", "taskhostw.exe", "svchost.exe"];
+
+/// The first command, closest to the alert.
+pub(super) fn first(case: &Case) -> Option<&Rec> {
+    let path = case.with(|kin| kin <= Kin::Above).filter(|rec| rec.class() == Class::ProcessStart);
+    path.filter(|rec| is_given(rec)).max_by_key(|rec| rec.time)
+}
+
+pub(super) fn finding(case: &Case) -> Option<FindingDraft> {
+    let first = first(case)?;
+    let mut corpus = Corpus::default();
+    corpus.add_text(&first.raw);
+    first.fields.values().for_each(|value| corpus.add_text(value));
+    let supported = |text: &str| claim::faults(text, &corpus, &[]).is_empty();
+    let claim = format!("{}: {FIRST_COMMAND}", describe::claim(first, &[], None, &supported));
+    let user = by(first).filter(|user| !account::of_system(user));
+    let told = user.map(|user| describe::given(first, user)).map(|text| format!("{text}: {FIRST_COMMAND}"));
+    let claim = told.filter(|text| supported(text)).unwrap_or(claim);
+    let at = first.time.filter(|_| first.basis != TimeBasis::Aggregation)?;
+    let time =
+        EventTime { at, until: None, precision: first.precision, basis: first.basis, field: first.time_field.clone() };
+    let entities = user.map(|user| Entity { kind: EntityKind::User, value: user.to_owned() });
+    Some(FindingDraft {
+        kind: FindingKind::Occurrence,
+        claim,
+        time: Some(time),
+        entities: entities.into_iter().collect(),
+        bearing: Bearing::Neutral,
+        // The Timeline tells an event in the words of its weightiest finding.
+        weight: Weight::Strong,
+        about_alert: true,
+        technique: None,
+        confidence: Score::clamped(0.85),
+        citations: vec![compose::cite(first)],
+        look_next: None,
+    })
+}
+
+/// Who signed in, which `sudo` does not change.
+fn by(rec: &Rec) -> Option<&str> {
+    rec.field(&["loginuser"]).or_else(|| rec.facets.get(Facet::User))
+}
+
+/// A shell without a script, or a scheduler, started it.
+fn is_given(rec: &Rec) -> bool {
+    let name = |path: &str| path.rsplit(['/', '\\']).next().unwrap_or_default().trim_start_matches('-').to_lowercase();
+    let parent = rec.facets.get(Facet::Parent).map(name).unwrap_or_default();
+    let command = rec.facets.get(Facet::ParentCommand).map(|c| c.trim_matches('"'));
+    // What a shell with arguments starts stands in a script or in its own command.
+    let typed =
+        command.is_none_or(|c| c.split_whitespace().skip(1).all(|word| matches!(word, "-i" | "-l" | "--login")));
+    SCHEDULERS.contains(&parent.as_str()) || SHELLS.contains(&parent.as_str()) && typed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_of_a_person_is_told_from_that_of_a_script() {
+        let given = |parent: &str, command: &str| {
+            is_given(&Rec::with(&[("parent_exe", parent), ("parent_command_line", command), ("command_line", "id")]))
+        };
+        assert!(given("/usr/bin/bash", "-bash"));
+        assert!(given("/usr/bin/bash", "bash -i"));
+        assert!(given("/usr/sbin/cron", "/usr/sbin/CRON -f"));
+        assert!(!given("/usr/bin/dash", "/bin/sh /usr/sbin/update-initramfs -u"));
+        assert!(!given("/usr/bin/bash", "bash -c id"));
+        assert!(!given("/usr/bin/apt-get", "apt-get install x"));
+    }
+}
