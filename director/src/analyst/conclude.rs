@@ -4,12 +4,37 @@
 
 use std::collections::BTreeSet;
 
-use casebook_protocol::{Answer, Conclusion, DirectorView, EntryDraft, EntryKind, Priority, Verdict, Weight};
-use casebook_trust::claim::JUDGEMENT;
+use casebook_protocol::{
+    ActPart, Answer, Conclusion, DirectorView, EntryDraft, EntryKind, FindingId, Priority, Verdict, Weight,
+};
+use casebook_trust::claim::{FIRST_COMMAND, JUDGEMENT};
 
 use super::memory::{Memory, Note};
 
 const ABSENT: &str = "What the alert claims did not happen, and what did happen has an ordinary explanation.";
+
+/// In one sentence: what led to the alerted activity and, if nothing of what the alert claims was recorded, what the
+/// rule met instead.
+fn story(view: &DirectorView) -> Option<String> {
+    let events = view.timeline.iter().flat_map(|timeline| &timeline.events);
+    let mut first = events.filter_map(|event| {
+        let (told, _) = event.description.split_once(FIRST_COMMAND)?;
+        let ids: Vec<&str> = event.findings.iter().take(3).map(FindingId::as_str).collect();
+        Some(format!("{}, which led to the alerted process ({})", told.trim_end_matches(": "), ids.join(", ")))
+    });
+    let first = first.next_back();
+    let rule = view.accounting.as_ref().and_then(|accounting| {
+        let claim = accounting.claim.as_ref().filter(|claim| claim.found == 0 && !claim.watched_by.is_empty())?;
+        let alerted = accounting.acts.iter().map(|one| &one.act).find(|act| act.part == ActPart::Alerted)?;
+        let (sensors, kind) = (claim.watched_by.join(", "), claim.kind.name().replace('_', " "));
+        Some(format!("rule met `{}`, but {sensors}, which records every {kind}, recorded none", alerted.what))
+    });
+    match (first, rule) {
+        (Some(first), Some(rule)) => Some(format!("{first}; the {rule}. ")),
+        (Some(first), None) => Some(format!("{first}. ")),
+        (None, rule) => rule.map(|rule| format!("The {rule}. ")),
+    }
+}
 
 pub(super) fn report(view: &DirectorView) -> (Vec<EntryDraft>, Answer) {
     let mut memory = Memory::of(view);
@@ -32,10 +57,13 @@ pub(super) fn report(view: &DirectorView) -> (Vec<EntryDraft>, Answer) {
         Verdict::BenignPositive | Verdict::FalsePositive => explaining.clone(),
         Verdict::Inconclusive => against.iter().chain(&explaining).copied().collect(),
     };
+    let dismissed = matches!(verdict, Verdict::BenignPositive | Verdict::FalsePositive);
     let narrative = view.timeline.as_ref().map(|t| t.narrative.clone()).unwrap_or_default();
     let conclusion = Conclusion {
         verdict,
-        summary: format!("{because} {narrative}").trim().to_owned(),
+        summary: format!("{}{because} {narrative}", story(view).filter(|_| dismissed).unwrap_or_default())
+            .trim()
+            .to_owned(),
         root_cause: root_cause(verdict, &against, &explaining),
         actions: actions(verdict, &against),
         open_questions: open_questions(view, verdict),
@@ -171,8 +199,6 @@ fn open_questions(view: &DirectorView, verdict: Verdict) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use casebook_protocol::FindingId;
-
     use super::*;
 
     fn note(number: u32, technique: &str, claim: &str, counted: bool) -> Note {
