@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::{Result, nats, thirdparty};
 
@@ -18,6 +19,8 @@ const COMPOSE: &str = "podman-compose==1.6.0";
 /// A store of images and containers. What runs in it is removed on drop.
 pub struct Podman {
     folder: tempfile::TempDir,
+    /// Of its project in Compose. Networks of all stores are in one place.
+    project: String,
 }
 
 impl Podman {
@@ -33,7 +36,10 @@ impl Podman {
             eprintln!("skipped: {why}");
             return Ok(None);
         }
-        let podman = Self { folder: tempfile::tempdir()? };
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let project = format!("casebook-test-{}-{number}", std::process::id());
+        let podman = Self { folder: tempfile::tempdir()?, project };
         let place = podman.folder.path().display();
         let storage =
             format!("[storage]\ndriver = \"overlay\"\ngraphroot = \"{place}/store\"\nrunroot = \"{place}/run\"\n");
@@ -104,7 +110,7 @@ impl Podman {
     pub fn compose(&self, port: u16) -> Command {
         let mut command = self.command(thirdparty::python(&[COMPOSE]).with_file_name("podman-compose"));
         command.current_dir(root().join("deploy/compose"));
-        command.args(["--project-name", &format!("casebook-test-{}", std::process::id())]);
+        command.args(["--project-name", &self.project]);
         command.env("CASEBOOK_SECRETS", self.secrets()).env("CASEBOOK_PAGES", port.to_string());
         command.env("CASEBOOK_IMAGE", IMAGE).env("NATS_IMAGE", NATS);
         command
@@ -126,13 +132,14 @@ impl Drop for Podman {
             eprintln!("containers in {} were not removed", self.folder.path().display());
         }
         // Networks are files outside the store.
-        let _ = self.run(&["network", "prune", "--force", "--filter", &format!("label={}", label())]);
+        let _ = self.run(&[
+            "network",
+            "prune",
+            "--force",
+            "--filter",
+            &format!("label=io.podman.compose.project={}", self.project),
+        ]);
     }
-}
-
-/// The label that `podman-compose` gives to networks.
-fn label() -> String {
-    format!("io.podman.compose.project=casebook-test-{}", std::process::id())
 }
 
 /// Why this machine cannot run containers.
