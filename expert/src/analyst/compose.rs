@@ -353,6 +353,6 @@ fn draft(group: &Group<'_>, case: &Case, wire: bool, rules: &[&Rule]) -> Option<
         technique: shown.and_then(|rule| rule.technique.clone()),
         confidence: Score::clamped(confidence),
         citations: cited.iter().map(|p| cite(p.rec)).collect(),
-        look_next: None,
+        look_next: shown.and_then(|rule| rule.look_next.clone()),
     })
 }

@@ -333,6 +333,7 @@ mod tests {
             bearing: Bearing::Incriminating,
             weight: casebook_protocol::Weight::Weak,
             technique: None,
+            look_next: None,
         };
         let told = |unknown: &'static str| claim(&rec, &[], Some(&rule), &move |text| !text.contains(unknown));
         assert_eq!(told("*"), "HTTP request `GET` `/a` from `192.0.2.7`: request of a scanner");

@@ -23,6 +23,8 @@ pub(crate) struct Rule {
     pub(crate) weight: Weight,
     #[serde(default)]
     pub(crate) technique: Option<String>,
+    #[serde(default)]
+    pub(crate) look_next: Option<String>,
 }
 
 #[derive(Debug)]

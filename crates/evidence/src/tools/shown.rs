@@ -60,13 +60,15 @@ struct Met {
     strength: Weight,
     #[serde(skip_serializing_if = "Option::is_none")]
     technique: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    look_next: Option<String>,
 }
 
 impl From<Rule> for Met {
     fn from(rule: Rule) -> Self {
         let technique = rule.technique();
-        let Judgement { bearing, strength, .. } = rule.judgement;
-        Self { rule: rule.id, title: rule.title, level: rule.level, bearing, strength, technique }
+        let Judgement { bearing, strength, look_next } = rule.judgement;
+        Self { rule: rule.id, title: rule.title, level: rule.level, bearing, strength, technique, look_next }
     }
 }
 
