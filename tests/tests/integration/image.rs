@@ -161,7 +161,7 @@ fn team_of_containers_investigates_the_demo() {
 fn compose_file_is_accepted_by_docker_compose() {
     if Command::new("docker-compose").arg("version").output().is_err() {
         let why = "docker-compose is not installed; apt-get install --no-install-recommends docker-compose";
-        assert!(std::env::var_os("CASEBOOK_CONTAINERS").is_none(), "{why}");
+        assert!(std::env::var_os("CASEBOOK_CONTAINERS").is_none_or(|wanted| wanted == "0"), "{why}");
         eprintln!("skipped: {why}");
         return;
     }
