@@ -18,7 +18,7 @@ use super::{Case, account, plan};
 const CALLS: usize = 8;
 /// Values that a finding lists.
 const SHOWN: usize = 3;
-/// An address is usual if at least this part of the earlier records has it.
+/// An address is usual if it has at least this many times the records of the address in the alert.
 const USUAL: u64 = 20;
 
 /// What is counted: of the records with a value in one facet, the values of another.
@@ -104,7 +104,6 @@ fn finding(ask: &Ask, done: &Done, answer: &Value, anchor: Timestamp) -> Option<
         return None;
     }
     let name = quoted(&ask.name.1);
-    // Of how things ended, the rare is first: one success among many refusals.
     let mut shown: Vec<&Group> = groups.iter().take(SHOWN).collect();
     if !shown.iter().any(|group| group.place == own.place) {
         shown.pop();
@@ -144,4 +143,72 @@ fn finding(ask: &Ask, done: &Done, answer: &Value, anchor: Timestamp) -> Option<
 
 fn quoted(value: &str) -> String {
     format!("`{}`", one_line(value.split('`').next().unwrap_or_default(), 160))
+}
+
+#[cfg(test)]
+mod tests {
+    use casebook_trust::Exhibits;
+
+    use super::*;
+
+    /// The alerted record is of `mara` from 192.0.2.9, at noon.
+    fn ask() -> Ask {
+        let rec = Rec::with(&[("user", "mara"), ("source_ip", "192.0.2.9")]);
+        let all = asks(&[&rec]);
+        all.into_iter().find(|ask| ask.kind == EntityKind::User && ask.facet == Facet::SrcIp).unwrap()
+    }
+
+    fn counted(groups: &[(&str, u64, &str)]) -> Option<FindingDraft> {
+        let ask = ask();
+        let total: u64 = groups.iter().map(|(_, count, _)| count).sum();
+        let group =
+            |(value, count, first): &(&str, u64, &str)| json!({"value": value, "count": count, "first_time": first});
+        let groups: Vec<Value> = groups.iter().map(group).collect();
+        let answer = json!({"total": total, "groups": groups});
+        let arguments = ask.request().arguments;
+        let done = Rec::answered("r1.investigate.identity.t1.1", "count_by", &arguments, &answer.to_string());
+        let found = finding(&ask, &done, &answer, "2026-03-10T12:00:00Z".parse().unwrap());
+        if let Some(draft) = &found {
+            let mut exhibits = Exhibits::default();
+            exhibits.add(done.call.clone(), false, done.result.as_bytes());
+            let checked = exhibits.check(draft);
+            assert!(checked.valid(), "{checked:?}");
+        }
+        found
+    }
+
+    #[test]
+    fn new_address_beside_a_usual_one_incriminates() {
+        let usual = ("192.0.2.1", 40, "2026-02-01T08:00:00Z");
+        let new = ("192.0.2.9", 2, "2026-03-10T11:00:00Z");
+        let found = counted(&[usual, new]).unwrap();
+        assert_eq!(found.bearing, Bearing::Incriminating);
+        assert_eq!(
+            found.claim,
+            "Records of `mara` by address: 40 with `192.0.2.1`, 2 with `192.0.2.9`: an address that is new for it"
+        );
+
+        let known = ("192.0.2.9", 2, "2026-02-03T11:00:00Z");
+        let often = ("192.0.2.9", 3, "2026-03-10T11:00:00Z");
+        let younger = ("192.0.2.1", 40, "2026-03-10T11:30:00Z");
+        for groups in [[usual, known], [usual, often], [younger, new]] {
+            assert_eq!(counted(&groups).unwrap().bearing, Bearing::Neutral, "{groups:?}");
+        }
+    }
+
+    #[test]
+    fn alerted_value_is_always_listed() {
+        let first = "2026-03-10T11:00:00Z";
+        let found = counted(&[("a", 9, first), ("b", 8, first), ("c", 7, first), ("192.0.2.9", 1, first)]).unwrap();
+        assert!(found.claim.ends_with("9 with `a`, 8 with `b`, 1 with `192.0.2.9`"), "{}", found.claim);
+        assert_eq!(found.citations.len(), SHOWN);
+    }
+
+    #[test]
+    fn counts_without_a_comparison_say_nothing() {
+        let first = "2026-03-10T11:00:00Z";
+        assert!(counted(&[("192.0.2.9", 90, first)]).is_none(), "one address");
+        assert!(counted(&[("192.0.2.1", 2, first), ("192.0.2.9", 1, first)]).is_none(), "three records");
+        assert!(counted(&[("192.0.2.1", 9, first), ("192.0.2.2", 9, first)]).is_none(), "no group of the alert");
+    }
 }
