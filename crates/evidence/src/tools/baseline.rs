@@ -24,8 +24,8 @@ const SHOWN: usize = 8;
 const VALUE_MAX: usize = 200;
 const HOUR: i64 = 3_600_000_000_000;
 
-/// What a name can be in a record.
-const ROLES: [(Facet, &str); 7] = [
+/// What is counted. A name can be one of the first [`ROLES`] in a record.
+const COUNTED: [(Facet, &str); 10] = [
     (Facet::User, "user"),
     (Facet::SrcIp, "source_ip"),
     (Facet::DstIp, "destination_ip"),
@@ -33,19 +33,11 @@ const ROLES: [(Facet, &str); 7] = [
     (Facet::Process, "process"),
     (Facet::UserAgent, "user_agent"),
     (Facet::DomainName, "domain_name"),
-];
-/// What is counted beside it.
-const BESIDE: [(Facet, &str); 9] = [
-    (Facet::User, "user"),
-    (Facet::SrcIp, "source_ip"),
-    (Facet::DstIp, "destination_ip"),
-    (Facet::Host, "host"),
-    (Facet::Process, "process"),
-    (Facet::UserAgent, "user_agent"),
     (Facet::Action, "action"),
     (Facet::HttpStatus, "http_status"),
     (Facet::Outcome, "outcome"),
 ];
+const ROLES: usize = 7;
 
 #[derive(Debug, Default)]
 struct Seen {
@@ -80,7 +72,7 @@ impl Part {
         if let Some(time) = time {
             *self.hours.entry(time.div_euclid(HOUR).rem_euclid(24)).or_default() += 1;
         }
-        for (facet, name) in BESIDE.iter().filter(|(facet, _)| *facet != role) {
+        for (facet, name) in COUNTED.iter().filter(|(facet, _)| *facet != role) {
             let Some(value) = facets.get(*facet) else { continue };
             let counted = self.values.entry(name).or_default();
             let value = cut(value, VALUE_MAX);
@@ -126,7 +118,7 @@ impl EvidenceTools {
             let list = fields::parse(hit.shape, hit.raw).fields;
             let facets = Facets::read(&list.into_iter().collect(), &String::from_utf8_lossy(hit.raw));
             let is = |facet: &Facet| facets.get(*facet).is_some_and(|value| value.eq_ignore_ascii_case(entity));
-            let Some((role, name)) = ROLES.iter().find(|(facet, _)| is(facet)) else { return };
+            let Some((role, name)) = COUNTED.iter().take(ROLES).find(|(facet, _)| is(facet)) else { return };
             *roles.entry(name).or_default() += 1;
             let from_then_on = before.is_some_and(|before| hit.entry.time.is_none_or(|time| time >= before));
             if from_then_on { &mut later } else { &mut earlier }.add(&facets, hit.entry.time, *role);
