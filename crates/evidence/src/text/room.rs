@@ -46,7 +46,7 @@ impl Room {
 
     pub(super) fn full(&self) -> Option<String> {
         if self.file == 0 {
-            return Some(format!("unpacked it is larger than {} KiB and {RATIO} times its size", FREE >> 10));
+            return Some(format!("unpacked, it is larger than {} KiB plus {RATIO} times its size", FREE >> 10));
         }
         (self.folder == 0).then(|| format!("the unpacked files of the folder are larger than {} GiB", FOLDER_MAX >> 30))
     }
