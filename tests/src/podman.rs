@@ -1,4 +1,4 @@
-//! Containers for a test: Podman with `runc`, with a store of its own that is empty at first.
+//! Containers for a test: Podman with `runc`. Each test starts with an empty store.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -19,7 +19,7 @@ const COMPOSE: &str = "podman-compose==1.6.0";
 /// A store of images and containers. What runs in it is removed on drop.
 pub struct Podman {
     folder: tempfile::TempDir,
-    /// Of its project in Compose. Networks of all stores are in one place.
+    /// The name of its project in Compose. All stores share the networks, so that each needs its own name.
     project: String,
 }
 

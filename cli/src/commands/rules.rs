@@ -112,7 +112,7 @@ async fn test(args: &TestRules, screen: &mut Screen) -> Result<Exit, Failure> {
     if own.is_empty() {
         own = built_in_rules();
     }
-    // In a folder of its own: the data folder keeps the index that the next investigation uses.
+    // The index of the data folder must not change: the next investigation uses it.
     let scratch =
         tempfile::tempdir().map_err(|e| Failure::failed(format!("cannot make a folder: {e}"), "free some space"))?;
     let set = RuleSet::read(&own).map_err(|found| {

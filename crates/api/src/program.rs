@@ -35,8 +35,8 @@ pub struct Options {
     /// The port for the pages and the API; 0 chooses a free one
     #[arg(long, value_name = "PORT", env = "CASEBOOK_API_PORT", value_parser = number::<u16>(0, 65_535), default_value = "7420")]
     pub port: u16,
-    /// The address for the pages and the API. An address other than the loopback is for a container whose port is
-    /// published on the loopback of its host: requests must name 127.0.0.1 or localhost, and there is no TLS
+    /// The address for the pages and the API. Use an address other than the loopback only in a container, and publish
+    /// its port on the loopback of the host. Requests must name 127.0.0.1 or localhost. The server has no TLS
     #[arg(long, value_name = "IP", env = "CASEBOOK_API_ADDRESS", default_value = "127.0.0.1")]
     pub address: IpAddr,
     /// The folder for the index of investigations, which is rebuilt if it is missing

@@ -78,7 +78,7 @@ fn event(rec: &Rec) -> Option<&'static str> {
     known.rev().find_map(|(_, events)| events.get(id)).map(String::as_str)
 }
 
-/// Puts a value in backquotes, on one line and without backquotes of its own. A cut value ends with `…`.
+/// Puts a value in backquotes, on one line. The value ends at its first backquote. A cut value ends with `…`.
 fn quote(value: &str, max: usize) -> String {
     let clean = value.split('`').next().unwrap_or_default();
     format!("`{}`", one_line(clean, max))

@@ -59,7 +59,7 @@ fn is_given(rec: &Rec) -> bool {
     let name = |path: &str| path.rsplit(['/', '\\']).next().unwrap_or_default().trim_start_matches('-').to_lowercase();
     let parent = rec.facets.get(Facet::Parent).map(name).unwrap_or_default();
     let command = rec.facets.get(Facet::ParentCommand).map(|c| c.trim_matches('"'));
-    // What a shell with arguments starts stands in a script or in its own command.
+    // A shell with arguments runs a script or a command string. Nobody typed what it starts.
     let typed =
         command.is_none_or(|c| c.split_whitespace().skip(1).all(|word| matches!(word, "-i" | "-l" | "--login")));
     SCHEDULERS.contains(&parent.as_str()) || SHELLS.contains(&parent.as_str()) && typed

@@ -49,7 +49,7 @@ pub struct Config {
     /// From [`access::secret`].
     pub key: String,
     pub address: SocketAddr,
-    /// Allows an address other than the loopback: in a container, whose port is published on the loopback of its host.
+    /// Allows an address other than the loopback, for a container that publishes its port on the loopback of the host.
     pub contained: bool,
 }
 
