@@ -150,6 +150,26 @@ pub struct FindingDraft {
     pub look_next: Option<String>,
 }
 
+impl FindingDraft {
+    /// A weak, neutral finding about the alert, without time, entities and citations.
+    #[must_use]
+    pub fn neutral(kind: FindingKind, claim: String) -> Self {
+        Self {
+            kind,
+            claim,
+            time: None,
+            entities: Vec::new(),
+            bearing: Bearing::Neutral,
+            weight: Weight::Weak,
+            about_alert: true,
+            technique: None,
+            confidence: Score::clamped(0.8),
+            citations: Vec::new(),
+            look_next: None,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// Made from round, domain and number.

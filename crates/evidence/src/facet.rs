@@ -18,6 +18,7 @@ use crate::is_message;
 
 pub use keys::{number, process_keys};
 pub use makes::of_honeypot;
+pub use names::facet_of;
 pub(crate) use names::of as names_of;
 pub use roles::{audit_prefix, outer};
 pub use when::{epoch, time_rank};

@@ -29,20 +29,8 @@ const READINGS: [(&str, &[Part], &[Part]); 4] = [
 ];
 
 /// Fields whose text the recorded party chooses.
-const WRITTEN_BY_OTHERS: [&str; 12] = [
-    "user_agent",
-    "useragent",
-    "referer",
-    "referrer",
-    "failed_user",
-    "question",
-    "query",
-    "command_line",
-    "commandline",
-    "branch",
-    "subject",
-    "uri",
-];
+const WRITTEN_BY_OTHERS: &str = "user_agent useragent referer referrer failed_user question query command_line commandline \
+    branch subject uri";
 
 /// By call and pointer.
 pub(super) type Records = BTreeMap<(String, String), Record>;
@@ -164,7 +152,7 @@ pub(super) fn written_by_others(finding: &CheckedFinding, records: &Records) -> 
     let fields: Vec<&(String, String)> = cited.iter().flat_map(|r| &r.fields).collect();
     let within =
         |name: &str| fields.iter().filter(|(_, v)| v.contains(name)).map(|(k, _)| k.as_str()).collect::<Vec<_>>();
-    let others = |key: &str| WRITTEN_BY_OTHERS.iter().any(|w| key.contains(w));
+    let others = |key: &str| WRITTEN_BY_OTHERS.split(' ').any(|word| key.contains(word));
     let all = names.iter().all(|name| {
         let keys = within(name.trim_end_matches('…'));
         !keys.is_empty() && keys.iter().all(|key| others(key))
@@ -198,25 +186,13 @@ pub(super) fn known_names<'a>(findings: impl Iterator<Item = &'a CheckedFinding>
 
 /// Finds a claim that says "several times" but cites fewer records.
 pub(super) fn too_often(finding: &CheckedFinding) -> Option<String> {
-    const NUMBERS: [(&str, usize); 14] = [
-        ("twice", 2),
-        ("two times", 2),
-        ("three times", 3),
-        ("four times", 4),
-        ("five times", 5),
-        ("six times", 6),
-        ("seven times", 7),
-        ("eight times", 8),
-        ("nine times", 9),
-        ("ten times", 10),
-        ("dozen times", 12),
-        ("dozens of times", 24),
-        ("hundreds of times", 200),
-        ("thousands of times", 2000),
-    ];
+    const SMALL: &str = "two three four five six seven eight nine ten";
+    const LARGE: [(&str, usize); 4] = [("dozen", 12), ("dozens of", 24), ("hundreds of", 200), ("thousands of", 2000)];
     let draft = &finding.finding.draft;
     let plain: String = draft.claim.split('`').step_by(2).collect::<Vec<_>>().join(" ").to_lowercase();
-    let (words, least) = NUMBERS.into_iter().find(|(words, _)| plain.contains(words))?;
+    let numbers = SMALL.split(' ').zip(2..).chain(LARGE).map(|(number, least)| (format!("{number} times"), least));
+    let (words, least) =
+        [("twice".to_owned(), 2)].into_iter().chain(numbers).find(|(words, _)| plain.contains(words))?;
     let records = finding.checked.records().len();
     let counted = !draft.citations.iter().all(|c| matches!(c, Citation::Literal { .. }));
     (records < least && !counted).then(|| format!("it says \"{words}\" and cites {records} records"))

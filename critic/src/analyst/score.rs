@@ -160,26 +160,11 @@ fn shares_name(a: &str, b: &str) -> bool {
 }
 
 fn summary(view: &ReviewView, judgements: &[Judgement]) -> String {
-    let mut counts = [0_usize; 5];
-    for judgement in judgements {
-        if let Some(count) = counts.get_mut(Credibility::of(judgement.score) as usize) {
-            *count += 1;
-        }
-    }
-    let names = [
-        Credibility::Misguided,
-        Credibility::Speculative,
-        Credibility::Plausible,
-        Credibility::HighlyPlausible,
-        Credibility::Trustworthy,
-    ];
-    let parts: Vec<String> = names
-        .iter()
-        .zip(counts)
-        .rev()
-        .filter(|(_, n)| *n > 0)
-        .map(|(label, n)| format!("{n} {}", label.name()))
-        .collect();
+    let mut scores: Vec<Score> = judgements.iter().map(|judgement| judgement.score).collect();
+    scores.sort_by(|a, b| b.get().total_cmp(&a.get()));
+    let alike = scores.chunk_by(|a, b| Credibility::of(*a) == Credibility::of(*b));
+    let told = |scores: &[Score]| Some(format!("{} {}", scores.len(), Credibility::of(*scores.first()?).name()));
+    let parts: Vec<String> = alike.filter_map(told).collect();
     let invalid = view.findings.iter().filter(|f| !f.checked.valid()).count();
     let checks = if invalid == 0 {
         "Every citation holds.".to_owned()

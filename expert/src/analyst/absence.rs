@@ -1,50 +1,37 @@
 //! For an alert that claims an operation: checks whether the evidence shows the operation itself. An absence
 //! counts only for the searched window, and only in sources that would record the operation.
 
+use std::sync::LazyLock;
+
 use casebook_agent::reasoner::{CallRequest, Done};
 use casebook_agent::worker::call;
 use casebook_evidence::facet::Facet;
-use casebook_protocol::{Alert, Bearing, Citation, FindingDraft, FindingKind, Locator, Score, Timestamp, Weight};
+use casebook_protocol::{Alert, Bearing, Citation, FindingDraft, FindingKind, Locator, Timestamp, Weight};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::kin::moved;
 use super::{Case, plan};
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Operation {
-    /// Programs that do it or look as if they do.
-    done_by: &'static [&'static str],
-    /// Words in the title or description; one line must match completely.
-    claimed_by: &'static [&'static str],
-    name: &'static str,
-    /// What a sensor records about it, in lower case.
-    leaves: &'static [&'static str],
-    /// What a source must record in general, so that a missing record means something.
-    watched_by: &'static str,
+    done_by: Vec<String>,
+    claimed_by: Vec<String>,
+    name: String,
+    leaves: Vec<String>,
+    watched_by: String,
 }
 
-const OPERATIONS: &[Operation] = &[
-    Operation {
-        done_by: &["modprobe", "insmod", "rmmod"],
-        claimed_by: &["kernel module", "kmod", "modprobe", "insmod", "rootkit module"],
-        name: "loading of a kernel module",
-        leaves: &["init_module", "finit_module", "insmod"],
-        watched_by: "process_start",
-    },
-    Operation {
-        done_by: &["lsass.exe"],
-        claimed_by: &["lsass", "credential dump", "memory dump"],
-        name: "reading of the memory of `lsass`",
-        leaves: &["lsass.exe"],
-        watched_by: "TargetImage",
-    },
-    Operation {
-        done_by: &["wevtutil"],
-        claimed_by: &["log cleared", "log deletion", "clear event log"],
-        name: "clearing of an event log",
-        leaves: &["wevtutil", "Clear-EventLog", "1102"],
-        watched_by: "EventID",
-    },
-];
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    operation: Vec<Operation>,
+}
+
+#[allow(clippy::expect_used, reason = "the table is a constant that the tests read")]
+static TABLE: LazyLock<Table> =
+    LazyLock::new(|| toml::from_str(include_str!("operations.toml")).expect("operations.toml is valid"));
 
 /// Half of the searched window, in seconds.
 const AROUND: i64 = 3600;
@@ -55,11 +42,11 @@ fn claimed(alert: &Alert) -> Option<&'static Operation> {
         .iter()
         .filter_map(|p| body.pointer(p)?.as_str());
     let said = said.collect::<Vec<_>>().join(" ").to_lowercase();
-    OPERATIONS.iter().find(|o| o.claimed_by.iter().any(|w| said.contains(w)))
+    TABLE.operation.iter().find(|o| o.claimed_by.iter().any(|w| said.contains(w)))
 }
 
-pub(super) fn programs(alert: &Alert) -> &'static [&'static str] {
-    claimed(alert).map_or(&[], |o| o.done_by)
+pub(super) fn programs(alert: &Alert) -> &'static [String] {
+    claimed(alert).map_or(&[], |o| &o.done_by)
 }
 
 pub(super) fn search(case: &Case) -> Vec<CallRequest> {
@@ -69,8 +56,8 @@ pub(super) fn search(case: &Case) -> Vec<CallRequest> {
     // The first and the last run of programs that do it, or look as if they did.
     let alerted = case.alerted();
     let host = alerted.iter().find_map(|rec| rec.facets.get(Facet::Host));
-    let trace = |program: &&str, order: &str| {
-        let terms: Vec<&str> = [*program, operation.watched_by].into_iter().chain(host).collect();
+    let trace = |program: &String, order: &str| {
+        let terms: Vec<&str> = [program, operation.watched_by.as_str()].into_iter().chain(host).collect();
         let asked = json!({"terms": terms, "from": from, "to": to, "order": order, "limit": 20,
             "include_fields": true});
         call("search", &asked)
@@ -85,7 +72,7 @@ pub(super) fn search(case: &Case) -> Vec<CallRequest> {
 
 pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
     let Some(operation) = claimed(&case.alert) else { return Vec::new() };
-    let answers = |terms: &[&str]| {
+    let answers = |terms: &[String]| {
         plan::answers(done, "search").find_map(|(d, found)| {
             let arguments: Value = serde_json::from_str(&d.call.arguments).ok()?;
             let asked: Vec<&str> = arguments.get("terms")?.as_array()?.iter().filter_map(Value::as_str).collect();
@@ -95,7 +82,7 @@ pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
         })
     };
     let (Some((call, 0, from, to)), Some((_, watched, ..))) =
-        (answers(operation.leaves), answers(&[operation.watched_by]))
+        (answers(&operation.leaves), answers(std::slice::from_ref(&operation.watched_by)))
     else {
         return Vec::new();
     };
@@ -103,26 +90,15 @@ pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
         return Vec::new();
     }
     let names = operation.leaves.iter().map(|l| format!("`{l}`")).collect::<Vec<_>>().join(", ");
+    let claim = format!(
+        "The claimed {} is not in the evidence: no record names {names} in the hour before or after the alert",
+        operation.name
+    );
+    let at = Locator::Pointer("/total".into());
     vec![FindingDraft {
-        kind: FindingKind::Absence,
-        claim: format!(
-            "The claimed {} is not in the evidence: no record names {names} in the hour before or after the alert",
-            operation.name
-        ),
-        time: None,
-        entities: Vec::new(),
         bearing: Bearing::Exonerating,
         weight: Weight::Moderate,
-        about_alert: true,
-        technique: None,
-        confidence: Score::clamped(0.8),
-        citations: vec![Citation::Absence {
-            call,
-            at: Locator::Pointer("/total".into()),
-            from: Some(from),
-            to: Some(to),
-            again: None,
-        }],
-        look_next: None,
+        citations: vec![Citation::Absence { call, at, from: Some(from), to: Some(to), again: None }],
+        ..FindingDraft::neutral(FindingKind::Absence, claim)
     }]
 }

@@ -12,22 +12,10 @@ pub(crate) fn of_system(name: &str) -> bool {
     let domain = name.rsplit_once('\\').map(|(domain, _)| domain.to_ascii_lowercase()).unwrap_or_default();
     let bare = bare(name);
     let numbered = |prefix: &str| bare.strip_prefix(prefix).is_some_and(|n| n.parse::<u32>().is_ok());
-    matches!(
-        bare.as_str(),
-        "system"
-            | "localsystem"
-            | "local system"
-            | "local service"
-            | "localservice"
-            | "network service"
-            | "networkservice"
-            | "anonymous logon"
-            | "s-1-5-18"
-            | "s-1-5-19"
-            | "s-1-5-20"
-            | "s-1-5-7"
-            | "s-1-0-0"
-    ) || matches!(domain.as_str(), "nt service" | "window manager" | "font driver host" | "nt virtual machine")
+    const BUILT_IN: &str = "system|localsystem|local system|local service|localservice|network service|networkservice|\
+        anonymous logon|s-1-5-18|s-1-5-19|s-1-5-20|s-1-5-7|s-1-0-0";
+    BUILT_IN.split('|').any(|known| known == bare)
+        || matches!(domain.as_str(), "nt service" | "window manager" | "font driver host" | "nt virtual machine")
         || numbered("dwm-")
         || numbered("umfd-")
         || (bare.len() > 1 && bare.ends_with('$'))

@@ -12,10 +12,10 @@ mod explain;
 mod harmless;
 
 pub(super) use cite::cite;
-use cite::{corpus, entities, time};
+use cite::{entities, time};
 
 use super::kin::{Kin, seconds};
-use super::rec::{Rec, Rule};
+use super::rec::{self, Rec, Rule};
 use super::{Case, absence, account, describe, origin};
 
 /// Findings of one Expert in one round, the strongest first.
@@ -265,7 +265,7 @@ fn really(case: &Case) -> bool {
 fn does_what_is_claimed(rec: &Rec, case: &Case) -> bool {
     let first = rec.facets.get(Facet::Command).and_then(|c| c.split_whitespace().next()).unwrap_or_default();
     let name = first.trim_matches('"').rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
-    rec.class() == Class::ProcessStart && absence::programs(&case.alert).contains(&name.as_str())
+    rec.class() == Class::ProcessStart && absence::programs(&case.alert).contains(&name)
 }
 
 /// The sign-in of the actor before the alert.
@@ -322,7 +322,7 @@ fn draft(group: &Group<'_>, case: &Case, wire: bool, rules: &[&Rule]) -> Option<
     };
     let cited: Vec<&Pick<'_>> = cited.into_iter().take(most).collect();
     let main = cited.first()?.rec;
-    let corpus = corpus(&cited);
+    let corpus = rec::corpus(cited.iter().map(|pick| pick.rec));
     let others: Vec<&Rec> = cited.iter().skip(1).map(|p| p.rec).collect();
     let supported = |text: &str| claim::faults(text, &corpus, &[]).is_empty();
     let mut claim = describe::claim(main, &others, shown, &supported);

@@ -7,7 +7,7 @@ use casebook_agent::reasoner::{CallRequest, Done};
 use casebook_agent::worker::call;
 use casebook_evidence::facet::Facet;
 use casebook_protocol::{
-    Bearing, Citation, Entity, EntityKind, FindingDraft, FindingKind, Locator, Score, Timestamp, Weight, one_line,
+    Bearing, Citation, Entity, EntityKind, FindingDraft, FindingKind, Locator, Timestamp, Weight, one_line,
 };
 use serde_json::{Value, json};
 
@@ -127,17 +127,12 @@ fn finding(ask: &Ask, done: &Done, answer: &Value, anchor: Timestamp) -> Option<
     };
     let more = if unusual { ": an address that is new for it" } else { "" };
     Some(FindingDraft {
-        kind: FindingKind::Aggregate,
-        claim: format!("{claim}{more}"),
-        time: None,
         entities: vec![Entity { kind: ask.kind, value: ask.name.1.clone() }],
         bearing: if unusual { Bearing::Incriminating } else { Bearing::Neutral },
         weight: if unusual { Weight::Moderate } else { Weight::Weak },
-        about_alert: true,
         technique: unusual.then(|| "T1078".to_owned()),
-        confidence: Score::clamped(0.8),
         citations: shown.iter().map(count).collect(),
-        look_next: None,
+        ..FindingDraft::neutral(FindingKind::Aggregate, format!("{claim}{more}"))
     })
 }
 

@@ -16,6 +16,8 @@ const VALUE: usize = 160;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
+    /// Words that begin with a capital letter inside a sentence, too.
+    names: Vec<String>,
     sentence: Vec<Sentence>,
     logon: BTreeMap<String, String>,
     /// By the name of the provider, the meaning of each event number.
@@ -175,30 +177,13 @@ fn capital(text: &str) -> String {
 fn lower_first(title: &str) -> String {
     let mut chars = title.chars();
     let plain = chars.next().zip(chars.next()).is_some_and(|(one, two)| one.is_uppercase() && two.is_lowercase());
-    let name = title.split_whitespace().next().is_some_and(|word| NAMES.contains(&word));
+    let name = title.split_whitespace().next().is_some_and(|word| TABLE.names.iter().any(|name| name == word));
     if !plain || name {
         return title.to_owned();
     }
     let mut chars = title.chars();
     chars.next().into_iter().flat_map(char::to_lowercase).chain(chars).collect()
 }
-
-const NAMES: [&str; 14] = [
-    "Windows",
-    "Linux",
-    "Kerberos",
-    "Azure",
-    "Google",
-    "Okta",
-    "GitHub",
-    "Kubernetes",
-    "Microsoft",
-    "Entra",
-    "Exchange",
-    "Defender",
-    "Docker",
-    "Python",
-];
 
 /// The record in a few words, beside another one.
 fn label(rec: &Rec) -> String {

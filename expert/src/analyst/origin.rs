@@ -1,11 +1,11 @@
 //! The first command that a person or a scheduler gave on the way to the alerted process.
 
 use casebook_evidence::facet::{Class, Facet};
-use casebook_protocol::{Bearing, Entity, EntityKind, EventTime, FindingDraft, FindingKind, Score, TimeBasis, Weight};
-use casebook_trust::claim::{self, Corpus, FIRST_COMMAND};
+use casebook_protocol::{Entity, EntityKind, FindingDraft, FindingKind, Weight};
+use casebook_trust::claim::{self, FIRST_COMMAND};
 
 use super::kin::Kin;
-use super::rec::Rec;
+use super::rec::{self, Rec};
 use super::{Case, account, compose, describe};
 
 const SHELLS: [&str; 11] =
@@ -21,31 +21,21 @@ pub(super) fn first(case: &Case) -> Option<&Rec> {
 
 pub(super) fn finding(case: &Case) -> Option<FindingDraft> {
     let first = first(case)?;
-    let mut corpus = Corpus::default();
-    corpus.add_text(&first.raw);
-    first.fields.values().for_each(|value| corpus.add_text(value));
+    let corpus = rec::corpus([first]);
     let supported = |text: &str| claim::faults(text, &corpus, &[]).is_empty();
     let claim = format!("{}: {FIRST_COMMAND}", describe::claim(first, &[], None, &supported));
     let user = by(first).filter(|user| !account::of_system(user));
     let told = user.map(|user| describe::given(first, user)).map(|text| format!("{text}: {FIRST_COMMAND}"));
     let claim = told.filter(|text| supported(text)).unwrap_or(claim);
-    let at = first.time.filter(|_| first.basis != TimeBasis::Aggregation)?;
-    let time =
-        EventTime { at, until: None, precision: first.precision, basis: first.basis, field: first.time_field.clone() };
+    let time = first.event_time()?;
     let entities = user.map(|user| Entity { kind: EntityKind::User, value: user.to_owned() });
     Some(FindingDraft {
-        kind: FindingKind::Occurrence,
-        claim,
         time: Some(time),
         entities: entities.into_iter().collect(),
-        bearing: Bearing::Neutral,
         // The Timeline tells an event in the words of its weightiest finding.
         weight: Weight::Strong,
-        about_alert: true,
-        technique: None,
-        confidence: Score::clamped(0.85),
         citations: vec![compose::cite(first)],
-        look_next: None,
+        ..FindingDraft::neutral(FindingKind::Occurrence, claim)
     })
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use casebook_agent::reasoner::Done;
 use casebook_protocol::tool::{RESULT_TOOLS, server_of};
-use casebook_protocol::{Bearing, CallId, CallStatus, Precision, TimeBasis, Timestamp, ToolCall, Weight};
-use casebook_trust::claim::has_word;
+use casebook_protocol::{Bearing, CallId, CallStatus, EventTime, Precision, TimeBasis, Timestamp, ToolCall, Weight};
+use casebook_trust::claim::{Corpus, has_word};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -67,6 +67,18 @@ impl Rec {
         self.names(&name) && (!has_word(&host, &name) || self.fields.values().any(other))
     }
 
+    /// None if the record covers a period.
+    pub(crate) fn event_time(&self) -> Option<EventTime> {
+        let at = self.time.filter(|_| self.basis != TimeBasis::Aggregation)?;
+        Some(EventTime {
+            at,
+            until: None,
+            precision: self.precision,
+            basis: self.basis,
+            field: self.time_field.clone(),
+        })
+    }
+
     /// The value of a field with this last path part.
     pub(crate) fn field(&self, wanted: &[&str]) -> Option<&str> {
         self.fields
@@ -75,61 +87,19 @@ impl Rec {
             .map(|(_, v)| v.as_str())
     }
 
-    #[cfg(test)]
-    pub(crate) fn of(call: CallId, fields: BTreeMap<String, String>, facets: Facets) -> Self {
-        Self {
-            call,
-            pointer: "/records/0".into(),
-            source: "a".into(),
-            file: "a.log".into(),
-            line: 1,
-            time: None,
-            basis: TimeBasis::Record,
-            precision: Precision::Second,
-            time_field: "time".into(),
-            raw: String::new(),
-            fields,
-            facets,
-            shows: Vec::new(),
-            tie: None,
-            lower: String::new(),
-        }
-    }
-
-    #[cfg(test)]
-    pub(crate) fn with(fields: &[(&str, &str)]) -> Self {
-        let fields: BTreeMap<String, String> =
-            fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let facets = Facets::read(&fields, "");
-        let call = CallId::new("r1.investigate.endpoint.t1.0").unwrap_or_else(|error| panic!("{error}"));
-        Self::of(call, fields, facets)
-    }
-
-    #[cfg(test)]
-    pub(crate) fn says(&mut self, text: &str) {
-        text.clone_into(&mut self.raw);
-        self.lower = text.to_lowercase();
-    }
-
-    #[cfg(test)]
-    pub(crate) fn answered(id: &str, tool: &str, arguments: &str, result: &str) -> Done {
-        let call = ToolCall {
-            id: CallId::new(id).unwrap_or_else(|error| panic!("{error}")),
-            domain: None,
-            tool: tool.into(),
-            arguments: arguments.into(),
-            status: CallStatus::Answered,
-            result: casebook_protocol::ArtifactId::of(result.as_bytes()),
-            bytes: result.len() as u64,
-            started: Timestamp::UNIX_EPOCH,
-            ended: Timestamp::UNIX_EPOCH,
-        };
-        Done { call, result: std::sync::Arc::from(result) }
-    }
-
     pub(crate) fn key(&self) -> (&str, u64) {
         (&self.file, self.line)
     }
+}
+
+/// What the records state.
+pub(crate) fn corpus<'r>(recs: impl IntoIterator<Item = &'r Rec>) -> Corpus {
+    let mut corpus = Corpus::default();
+    for rec in recs {
+        corpus.add_text(&rec.raw);
+        rec.fields.values().for_each(|value| corpus.add_text(value));
+    }
+    corpus
 }
 
 /// Every record in the results, in order of source, file and line. Results of MCP servers are not trusted to be
@@ -218,6 +188,56 @@ pub(super) fn read(call: &CallId, pointer: String, item: &Value) -> Option<Rec> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Rec {
+        pub(crate) fn of(call: CallId, fields: BTreeMap<String, String>, facets: Facets) -> Self {
+            Self {
+                call,
+                pointer: "/records/0".into(),
+                source: "a".into(),
+                file: "a.log".into(),
+                line: 1,
+                time: None,
+                basis: TimeBasis::Record,
+                precision: Precision::Second,
+                time_field: "time".into(),
+                raw: String::new(),
+                fields,
+                facets,
+                shows: Vec::new(),
+                tie: None,
+                lower: String::new(),
+            }
+        }
+
+        pub(crate) fn with(fields: &[(&str, &str)]) -> Self {
+            let fields: BTreeMap<String, String> =
+                fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            let facets = Facets::read(&fields, "");
+            let call = CallId::new("r1.investigate.endpoint.t1.0").unwrap_or_else(|error| panic!("{error}"));
+            Self::of(call, fields, facets)
+        }
+
+        pub(crate) fn says(&mut self, text: &str) {
+            text.clone_into(&mut self.raw);
+            self.lower = text.to_lowercase();
+        }
+
+        pub(crate) fn answered(id: &str, tool: &str, arguments: &str, result: &str) -> Done {
+            let call = ToolCall {
+                id: CallId::new(id).unwrap_or_else(|error| panic!("{error}")),
+                domain: None,
+                tool: tool.into(),
+                arguments: arguments.into(),
+                status: CallStatus::Answered,
+                result: casebook_protocol::ArtifactId::of(result.as_bytes()),
+                bytes: result.len() as u64,
+                started: Timestamp::UNIX_EPOCH,
+                ended: Timestamp::UNIX_EPOCH,
+            };
+            Done { call, result: std::sync::Arc::from(result) }
+        }
+    }
 
     #[test]
     fn a_field_that_stands_twice_says_what_it_says_each_time() {

@@ -3,9 +3,7 @@
 
 use casebook_agent::reasoner::{CallRequest, Done};
 use casebook_agent::worker::call;
-use casebook_protocol::{
-    Bearing, Citation, Entity, EntityKind, EventTime, FindingDraft, FindingKind, Locator, Score, TimeBasis, Weight,
-};
+use casebook_protocol::{Bearing, Citation, Entity, EntityKind, FindingDraft, FindingKind, Locator, Weight};
 use casebook_trust::claim::{self, Corpus};
 use serde_json::{Value, json};
 
@@ -103,11 +101,7 @@ impl<'a> Hit<'a> {
         }
         let last = self.records.last()?;
         let counts = self.counts();
-        let mut corpus = Corpus::default();
-        for rec in &self.records {
-            corpus.add_text(&rec.raw);
-            rec.fields.values().for_each(|value| corpus.add_text(value));
-        }
+        let mut corpus = rec::corpus(&self.records);
         counts.iter().for_each(|(_, count)| corpus.add_number(*count));
         let honest = |claim: &String| claim::faults(claim, &corpus, &[]).is_empty();
         let plain = || "A Sigma rule matches these records.".to_owned();
@@ -118,28 +112,19 @@ impl<'a> Hit<'a> {
             value: *value,
             again: None,
         };
-        let timed = last.time.filter(|_| last.basis != TimeBasis::Aggregation);
         let mut citations: Vec<Citation> = self.records.iter().rev().map(compose::cite).collect();
         citations.extend(counts.iter().map(count));
-        let time = timed.map(|at| EventTime {
-            at,
-            until: None,
-            precision: last.precision,
-            basis: last.basis,
-            field: last.time_field.clone(),
-        });
+        let time = last.event_time();
+        let kind = if time.is_some() { FindingKind::Occurrence } else { FindingKind::State };
         Some(FindingDraft {
-            kind: if time.is_some() { FindingKind::Occurrence } else { FindingKind::State },
-            claim,
             time,
             entities: self.entities(&corpus),
             bearing,
             weight,
-            about_alert: true,
             technique: self.rule.get("technique").and_then(Value::as_str).map(str::to_owned),
-            confidence: Score::clamped(0.8),
             citations,
             look_next: self.rule.get("look_next").and_then(Value::as_str).map(str::to_owned),
+            ..FindingDraft::neutral(kind, claim)
         })
     }
 

@@ -1,13 +1,14 @@
 //! The names in the alert by which its activity can be found in the evidence.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 use casebook_protocol::{Alert, EntityKind, Timestamp};
 use regex::Regex;
+use serde::Deserialize;
 use serde_json::Value;
 
-use casebook_evidence::facet::{epoch, last, time_rank};
+use casebook_evidence::facet::{self, Facet, epoch, last, time_rank};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Seed {
@@ -23,25 +24,31 @@ pub(crate) struct Seeds {
     pub(crate) records: Vec<(String, u64)>,
 }
 
-/// Parts of an alert about the rule or the alert itself.
-const ABOUT_THE_RULE: &[&str] = &[
-    "rule",
-    "datasources",
-    "id",
-    "source",
-    "severity",
-    "level",
-    "tags",
-    "references",
-    "policy",
-    "actions",
-    "vendor",
-    "product",
-    "status",
-    "title",
-    "rulename",
-    "eventtimenote",
-];
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    about_the_rule: String,
+    common: String,
+    verbs: String,
+    kinds: BTreeMap<EntityKind, String>,
+    ends: BTreeMap<EntityKind, String>,
+    pattern: Vec<Pattern>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Pattern {
+    kind: EntityKind,
+    text: String,
+}
+
+#[allow(clippy::expect_used, reason = "the table is a constant that the tests read")]
+static TABLE: LazyLock<Table> =
+    LazyLock::new(|| toml::from_str(include_str!("names.toml")).expect("names.toml is valid"));
+
+fn listed(words: &str, such: impl Fn(&str) -> bool) -> bool {
+    words.split_whitespace().any(such)
+}
 
 pub(crate) fn of(alert: &Alert) -> Seeds {
     let mut seeds = Seeds::default();
@@ -107,14 +114,14 @@ fn walk(
             }
             for (key, item) in map {
                 let name = last(key, 1);
-                if depth <= 1 && ABOUT_THE_RULE.contains(&name.as_str()) {
+                if depth <= 1 && listed(&TABLE.about_the_rule, |known| known == name) {
                     continue;
                 }
                 walk(item, &format!("{path}.{key}"), depth + 1, records, found, times);
             }
         }
         Value::Array(items) => items.iter().for_each(|item| walk(item, path, depth + 1, records, found, times)),
-        Value::String(text) => text_seeds(&last(path, 1), text, found, times),
+        Value::String(text) => text_seeds(path, text, found, times),
         Value::Number(number) => {
             let name = last(path, 1);
             if let Some(at) = number.as_f64().and_then(epoch)
@@ -130,12 +137,12 @@ fn walk(
 }
 
 fn text_seeds(
-    name: &str,
+    path: &str,
     text: &str,
     found: &mut BTreeMap<String, EntityKind>,
     times: &mut BTreeMap<u8, Vec<Timestamp>>,
 ) {
-    let text = text.trim();
+    let (name, text) = (&last(path, 1), text.trim());
     if let Ok(at) = text.parse::<Timestamp>() {
         times.entry(time_rank(name)).or_default().push(at);
         return;
@@ -151,11 +158,11 @@ fn text_seeds(
         let text =
             text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | ',' | ';' | '(' | ')'));
         let text = text.trim_end_matches(['.', ':']);
-        if text.len() >= 3 && text.len() <= 400 && !COMMON.contains(&text.to_ascii_lowercase().as_str()) {
+        if text.len() >= 3 && text.len() <= 400 && !listed(&TABLE.common, |known| text.eq_ignore_ascii_case(known)) {
             found.entry(text.to_owned()).or_insert(kind);
         }
     };
-    if let Some(kind) = kind_by_name(name) {
+    if let Some(kind) = kind_by_name(path) {
         add(text, kind);
         let mut parts = text.split(['/', '\\']).filter(|p| p.len() >= 5);
         match kind {
@@ -165,7 +172,7 @@ fn text_seeds(
             _ => {}
         }
     }
-    if matches!(name, "description" | "message" | "summary" | "details" | "reason") {
+    if matches!(name.as_str(), "description" | "message" | "summary" | "details" | "reason") {
         let mut hits: Vec<&str> = done().find_iter(text).map(|hit| hit.as_str()).collect();
         hits.sort_by_key(|hit| !says_what(hit));
         hits.into_iter().take(6).for_each(|hit| add(hit, EntityKind::Other));
@@ -189,98 +196,30 @@ pub(super) fn short(host: &str) -> Option<&str> {
     (name.len() >= 4 && host.parse::<std::net::IpAddr>().is_err()).then_some(name)
 }
 
-const COMMON: &[&str] = &[
-    "root",
-    "system",
-    "admin",
-    "user",
-    "none",
-    "null",
-    "true",
-    "false",
-    "unknown",
-    "localhost",
-    "127.0.0.1",
-    "0.0.0.0",
-    "sudo",
-    "bash",
-    "/bin",
-    "/usr",
-    "/usr/bin",
-    "/usr/sbin",
-    "/usr/share",
-    "windows",
-    "system32",
-    "assumed-role",
-    "tcp",
-    "udp",
-    "c:\\windows",
-    "device",
-    "login",
-    "bin/sh",
-    "/bin/sh",
-    "sh",
-];
-
-fn kind_by_name(name: &str) -> Option<EntityKind> {
-    Some(match name {
-        "user" | "username" | "account" | "accountname" | "principal" | "actor" | "userprincipalname" | "subject"
-        | "arn" | "targetuser" | "targetusername" | "email" | "login" | "loginuser" => EntityKind::User,
-        "host" | "hostname" | "computer" | "computername" | "device" | "devicename" | "machine" | "node"
-        | "nodename" | "agent" => EntityKind::Host,
-        "process" | "image" | "processname" | "binary" | "exe" | "executable" | "parentimage" => EntityKind::Process,
-        "file" | "filename" | "path" | "filepath" | "module" | "object" | "bucket" | "bucketname" | "key"
-        | "resource" | "package" | "cwd" => EntityKind::File,
-        "uid" | "fuid" | "sessionid" | "session" | "processguid" | "logonguid" | "execid" | "parentexecid"
-        | "accesskeyid" | "flowid" | "correlationid" | "requestid" | "uuid" | "guid" | "conn" | "instanceid"
-        | "serial" => EntityKind::Session,
-        "domain" | "dnsname" | "query" | "sni" | "url" | "uri" | "servername" => EntityKind::Name,
-        "command" | "commandline" | "cmdline" | "arguments" | "sub" | "name" | "useragent" => EntityKind::Other,
-        // Sensors with several fields of a kind put a prefix before them.
-        _ => {
-            let ends: [(&[&str], EntityKind); 5] = [
-                (&["accountname", "username", "accountupn", "principalemail"], EntityKind::User),
-                (&["hostname", "computername", "computerdnsname", "devicename", "machinename"], EntityKind::Host),
-                (&["processname", "processfilename", "processpath"], EntityKind::Process),
-                (&["processguid"], EntityKind::Session),
-                (&["commandline", "cmdline"], EntityKind::Other),
-            ];
-            ends.into_iter().find(|(ends, _)| ends.iter().any(|end| name.ends_with(end)))?.1
-        }
-    })
+/// What the values of a field are, by its name.
+fn kind_by_name(path: &str) -> Option<EntityKind> {
+    let name = last(path, 1);
+    let find = |table: &BTreeMap<EntityKind, String>, such: &dyn Fn(&str) -> bool| {
+        table.iter().find(|(_, words)| listed(words, such)).map(|(kind, _)| *kind)
+    };
+    let of_facet = || match facet::facet_of(path)? {
+        Facet::User => Some(EntityKind::User),
+        Facet::Host => Some(EntityKind::Host),
+        Facet::Process | Facet::Parent => Some(EntityKind::Process),
+        Facet::Object => Some(EntityKind::File),
+        Facet::SrcIp | Facet::DstIp => Some(EntityKind::Address),
+        Facet::DomainName | Facet::Url => Some(EntityKind::Name),
+        Facet::Command | Facet::ParentCommand | Facet::UserAgent => Some(EntityKind::Other),
+        _ => None,
+    };
+    find(&TABLE.kinds, &|known| known == name)
+        .or_else(of_facet)
+        .or_else(|| find(&TABLE.ends, &|end| name.ends_with(end)))
 }
 
 /// True if it has a separator or begins with a verb, so that it is more specific than two joined words.
 fn says_what(name: &str) -> bool {
-    const VERBS: &[&str] = &[
-        "Add",
-        "Assume",
-        "Attach",
-        "Create",
-        "Delete",
-        "Describe",
-        "Detach",
-        "Disable",
-        "Enable",
-        "Get",
-        "Grant",
-        "Insert",
-        "Invoke",
-        "List",
-        "Modify",
-        "New",
-        "Put",
-        "Remove",
-        "Reset",
-        "Revoke",
-        "Run",
-        "Set",
-        "Start",
-        "Stop",
-        "Terminate",
-        "Update",
-    ];
-    name.contains(['-', '_']) || VERBS.iter().any(|verb| name.starts_with(verb))
+    name.contains(['-', '_']) || listed(&TABLE.verbs, |verb| name.starts_with(verb))
 }
 
 /// Names of actions in APIs and logs: `Set-Mailbox`, `DAEMON_END`, `PutBucketPolicy`.
@@ -296,20 +235,8 @@ fn done() -> &'static Regex {
 pub(crate) fn patterns() -> &'static [(Regex, EntityKind)] {
     static PATTERNS: OnceLock<Vec<(Regex, EntityKind)>> = OnceLock::new();
     PATTERNS.get_or_init(|| {
-        let all: [(&str, EntityKind); 10] = [
-            (r"\b(?:\d{1,3}\.){3}\d{1,3}\b", EntityKind::Address),
-            (r"\b[0-9a-fA-F]{32,64}\b", EntityKind::Hash),
-            (r"\{?[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\}?", EntityKind::Session),
-            (r"\bS-1-5-21-\d+-\d+-\d+-\d+\b", EntityKind::User),
-            (r"\bi-[0-9a-f]{8,17}\b|\b(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{12,}\b", EntityKind::Session),
-            (r"[A-Za-z]:\\[^\s,;|<>]+", EntityKind::File),
-            (r"(?:/[A-Za-z0-9._+@-]+){2,}", EntityKind::File),
-            (r"\b[A-Za-z0-9_-]+\.(?:exe|dll|sys|ps1|vbs|js|hta|bat|cmd|msi|scr|lnk|docm?|xlsm?|zip|7z|rar|iso|jar|class|war|jsp|php|aspx?|py|sh|pl|elf|so|ko|bin|txt|conf|key|pem)\b", EntityKind::File),
-            (r"\b[A-Za-z0-9+/]{24,}={0,2}(?:\s|$|\}|,|\|)", EntityKind::Other),
-            (r"\b(?:[a-z0-9-]+\.)+(?:com|net|org|info|io|ru|cn|xyz|top|biz|co|local|lan|internal|onion)\b", EntityKind::Name),
-        ];
-        let compiled = |pattern| Regex::new(pattern).expect("an entity is a regular expression");
-        all.into_iter().map(|(pattern, kind)| (compiled(pattern), kind)).collect()
+        let compiled = |text: &str| Regex::new(text).expect("an entity is a regular expression");
+        TABLE.pattern.iter().map(|pattern| (compiled(&pattern.text), pattern.kind)).collect()
     })
 }
 

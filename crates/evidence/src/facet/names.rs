@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::Facet;
+use super::{Facet, last};
 
 /// For each facet the field names, best first. A name is the last part of a path or the last two parts, in lower
 /// case, with only letters, digits and the dot.
@@ -13,6 +13,12 @@ pub(super) fn all() -> &'static [(Facet, Vec<&'static str>)] {
 
 pub(crate) fn of(wanted: Facet) -> &'static [&'static str] {
     all().iter().find(|(facet, _)| *facet == wanted).map_or(&[], |(_, names)| names)
+}
+
+/// The facet of a field, by the last two parts of its path or the last one.
+pub fn facet_of(path: &str) -> Option<Facet> {
+    let of = |name: &str| all().iter().find(|(_, names)| names.contains(&name)).map(|(facet, _)| *facet);
+    of(&last(path, 2)).or_else(|| of(&last(path, 1)))
 }
 
 const NAMES: &[(Facet, &str)] = &[

@@ -12,21 +12,11 @@ use crate::analyst::rec::Rec;
 use crate::analyst::seed::patterns;
 use casebook_evidence::facet::{Class, Facet};
 
-pub(super) fn corpus(cited: &[&Pick<'_>]) -> Corpus {
-    let mut corpus = Corpus::default();
-    for pick in cited {
-        corpus.add_text(&pick.rec.raw);
-        pick.rec.fields.values().for_each(|v| corpus.add_text(v));
-    }
-    corpus
-}
-
 /// The time of the main record, unless another one has a stronger basis.
 pub(super) fn time(cited: &[&Pick<'_>]) -> Option<EventTime> {
-    let timed = || cited.iter().filter_map(|p| Some((p.rec.time?, p.rec)));
-    let best = timed().map(|(_, rec)| rec.basis).max()?;
-    let (at, rec) = timed().find(|(_, rec)| rec.basis == best)?;
-    Some(EventTime { at, until: None, precision: rec.precision, basis: rec.basis, field: rec.time_field.clone() })
+    let timed = || cited.iter().filter_map(|p| p.rec.event_time());
+    let best = timed().map(|time| time.basis).max()?;
+    timed().find(|time| time.basis == best)
 }
 
 /// Quotes the part of the record with most of the values in the claim.
@@ -141,7 +131,7 @@ mod tests {
         ];
         let rec = Rec::with(&fields);
         let pick = Pick { rec: &rec, kin: crate::analyst::kin::Kin::Core, rank: 1 };
-        let named = entities(&[&pick], &corpus(&[&pick]));
+        let named = entities(&[&pick], &crate::analyst::rec::corpus([&rec]));
         let named: Vec<_> = named.iter().map(|e| (e.kind, e.value.as_str())).collect();
         assert_eq!(named, [(EntityKind::Address, "192.0.2.77"), (EntityKind::File, "C:\\Users\\mara\\a.exe")]);
     }
