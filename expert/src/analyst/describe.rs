@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use casebook_protocol::{Bearing, one_line};
+use casebook_protocol::one_line;
 use regex::Regex;
 use serde::Deserialize;
 
@@ -203,7 +203,7 @@ fn label(rec: &Rec) -> String {
 pub(super) fn kind_of(rec: &Rec, family: bool) -> String {
     let facet = |f: Facet| shape(rec.facets.get(f).unwrap_or_default());
     let all = |facets: &[Facet]| facets.iter().map(|f| facet(*f)).collect::<Vec<_>>().join("|");
-    let bad = rec.shows.iter().find(|rule| rule.bearing == Bearing::Incriminating).map_or("", |rule| &rule.rule);
+    let rule = rec.shows.first().map_or("", |rule| &rule.rule);
     let what = match (rec.class(), family) {
         (Class::ProcessStart, true) => all(&[Facet::Process, Facet::Parent]),
         (Class::ProcessStart, false) => all(&[Facet::Process, Facet::Command]),
@@ -226,7 +226,7 @@ pub(super) fn kind_of(rec: &Rec, family: bool) -> String {
         (_, true) => all(&[Facet::Action, Facet::Outcome]),
         (_, false) => all(&[Facet::Action, Facet::Object, Facet::Outcome]),
     };
-    format!("{}|{:?}|{}|{what}|{bad}", rec.source, rec.class(), facet(Facet::User))
+    format!("{}|{:?}|{}|{what}|{rule}", rec.source, rec.class(), facet(Facet::User))
 }
 
 /// The words of a sentence without the parts that vary.
@@ -251,6 +251,8 @@ fn shape(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use casebook_protocol::Bearing;
+
     use super::*;
 
     fn said(fields: &[(&str, &str)]) -> String {

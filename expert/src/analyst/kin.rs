@@ -78,7 +78,7 @@ pub(super) fn of(recs: &[Rec], core: &BTreeSet<usize>, names: &[String], near: &
         // A host is busy, but what a rule finds about an actor of the alert matters for a day.
         let shown = || {
             let serious = |rule: &Rule| rule.bearing == Bearing::Incriminating && rule.weight >= Weight::Moderate;
-            rec.shows.iter().any(serious) && near.actors.iter().any(|actor| rec.names(actor))
+            rec.shows.iter().any(serious) && near.actors.iter().any(|actor| rec.names_beside_host(actor))
         };
         if near.in_time(rec, FOLLOWED_SECONDS) && shown() {
             return Some(Kin::Named);
