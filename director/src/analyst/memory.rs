@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use casebook_protocol::{
-    Bearing, DirectorView, EntityKind, EntryDraft, EntryKind, FindingId, FindingKind, Phase, Priority, Review,
-    Reviewed, Score, Task, Weight, one_line,
+    Bearing, DirectorView, EntityKind, EntryDraft, EntryKind, FindingDraft, FindingId, FindingKind, Phase, Priority,
+    Review, Reviewed, Score, Task, Weight, one_line,
 };
-use casebook_trust::claim::NOTED;
+use casebook_trust::claim::{FIRST_COMMAND, NOTED};
 use casebook_trust::rule::{TIMELINE_THRESHOLD, credible};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,6 +95,11 @@ impl Note {
     }
 }
 
+/// It tells the first command on the way to the alerted process.
+fn begins(draft: &FindingDraft) -> bool {
+    draft.claim.ends_with(FIRST_COMMAND)
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     pub(super) notes: Vec<Note>,
@@ -137,13 +142,13 @@ impl Memory {
         // Follow an attack to see where it leads, and an explanation to find its other traces.
         let grave = review.into_iter().flat_map(|r| &r.findings).filter(|f| {
             let draft = &f.finding.draft;
-            let explains = draft.bearing == Bearing::Exonerating && draft.about_alert;
+            let explains = draft.about_alert && (draft.bearing == Bearing::Exonerating || begins(draft));
             credible(f, threshold)
-                && draft.weight >= Weight::Moderate
+                && draft.weight >= if draft.about_alert { Weight::Moderate } else { Weight::Strong }
                 && (explains || draft.bearing == Bearing::Incriminating)
         });
         for finding in grave {
-            let explains = finding.finding.draft.bearing == Bearing::Exonerating;
+            let explains = finding.finding.draft.bearing != Bearing::Incriminating;
             for entity in &finding.finding.draft.entities {
                 if explains && entity.kind != EntityKind::Name {
                     continue;

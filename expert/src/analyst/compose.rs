@@ -11,8 +11,8 @@ mod cite;
 mod explain;
 mod harmless;
 
-pub(super) use cite::cite;
-use cite::{entities, time};
+use cite::time;
+pub(super) use cite::{cite, entities};
 
 use super::kin::{Kin, seconds};
 use super::rec::{self, Rec, Rule};
@@ -322,10 +322,11 @@ fn draft(group: &Group<'_>, case: &Case, wire: bool, rules: &[&Rule]) -> Option<
     };
     let cited: Vec<&Pick<'_>> = cited.into_iter().take(most).collect();
     let main = cited.first()?.rec;
-    let corpus = rec::corpus(cited.iter().map(|pick| pick.rec));
-    let others: Vec<&Rec> = cited.iter().skip(1).map(|p| p.rec).collect();
+    let recs: Vec<&Rec> = cited.iter().map(|pick| pick.rec).collect();
+    let corpus = rec::corpus(recs.iter().copied());
+    let others = recs.get(1..).unwrap_or_default();
     let supported = |text: &str| claim::faults(text, &corpus, &[]).is_empty();
-    let mut claim = describe::claim(main, &others, shown, &supported);
+    let mut claim = describe::claim(main, others, shown, &supported);
     let aggregate = main.basis == TimeBasis::Aggregation;
     if aggregate {
         claim.push_str(", in the period that the record covers");
@@ -346,7 +347,7 @@ fn draft(group: &Group<'_>, case: &Case, wire: bool, rules: &[&Rule]) -> Option<
         kind,
         claim,
         time,
-        entities: entities(&cited, &corpus),
+        entities: entities(&recs, &corpus),
         bearing,
         weight,
         about_alert,

@@ -84,6 +84,8 @@ pub(crate) struct Case {
     alert: Alert,
     sources: Sources,
     seeds: Seeds,
+    /// Names of the alert in few records.
+    specific: Vec<String>,
     /// Names that the Director asks to follow.
     follow: Vec<Seed>,
     pub(crate) recs: Vec<Rec>,
@@ -128,7 +130,7 @@ impl Case {
         let names = if round > 1 {
             follow.iter().map(|seed| seed.text.clone()).filter(|name| plan::rare(done, name, &sources)).collect()
         } else {
-            let mut names = specific;
+            let mut names = specific.clone();
             names.extend(kin::telling_values(&recs, &core));
             names
         };
@@ -143,6 +145,7 @@ impl Case {
             alert: view.alert.clone(),
             sources,
             seeds,
+            specific,
             follow,
             recs,
             kin,

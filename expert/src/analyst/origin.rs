@@ -1,7 +1,7 @@
 //! The first command that a person or a scheduler gave on the way to the alerted process.
 
 use casebook_evidence::facet::{Class, Facet};
-use casebook_protocol::{Entity, EntityKind, FindingDraft, FindingKind, Weight};
+use casebook_protocol::{FindingDraft, FindingKind, Weight};
 use casebook_trust::claim::{self, FIRST_COMMAND};
 
 use super::kin::Kin;
@@ -28,10 +28,9 @@ pub(super) fn finding(case: &Case) -> Option<FindingDraft> {
     let told = user.map(|user| describe::given(first, user)).map(|text| format!("{text}: {FIRST_COMMAND}"));
     let claim = told.filter(|text| supported(text)).unwrap_or(claim);
     let time = first.event_time()?;
-    let entities = user.map(|user| Entity { kind: EntityKind::User, value: user.to_owned() });
     Some(FindingDraft {
         time: Some(time),
-        entities: entities.into_iter().collect(),
+        entities: compose::entities(&[first], &corpus),
         // The Timeline tells an event in the words of its weightiest finding.
         weight: Weight::Strong,
         citations: vec![compose::cite(first)],

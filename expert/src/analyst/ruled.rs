@@ -1,12 +1,15 @@
 //! Findings from Sigma correlations, such as many refused passwords and then an accepted one. The title of a rule is a
 //! judgement; each finding cites the records and their number.
 
+use std::collections::BTreeSet;
+
 use casebook_agent::reasoner::{CallRequest, Done};
 use casebook_agent::worker::call;
-use casebook_protocol::{Bearing, Citation, Entity, EntityKind, FindingDraft, FindingKind, Locator, Weight};
+use casebook_protocol::{Bearing, Citation, Entity, EntityKind, FindingDraft, FindingKind, Locator, Score, Weight};
 use casebook_trust::claim::{self, Corpus};
 use serde_json::{Value, json};
 
+use super::kin::{NEAR_SECONDS, seconds};
 use super::rec::Rec;
 use super::{Case, account, compose, plan, rec};
 use casebook_evidence::facet::Facet;
@@ -15,6 +18,8 @@ const TOOL: &str = "rule_hits";
 const HITS: u64 = 120;
 /// Findings of correlations in one task, the gravest first.
 const FINDINGS: usize = 8;
+/// The same about activity of others near the alert.
+const BESIDE: usize = 2;
 /// Seconds before and after the alert: an address may be busy for a day.
 const WITHIN: u64 = 86_400;
 /// Names of the alert whose hits are asked for at any time.
@@ -29,20 +34,41 @@ pub(super) fn ask(case: &Case) -> Vec<CallRequest> {
     std::iter::once(around.unwrap_or_else(all)).chain(about).map(|arguments| call(TOOL, &arguments)).collect()
 }
 
-/// What correlations found about names of the alert. Rules about single records are read from the records.
+/// What correlations found about names of the alert, and about others near it. Rules about single records are read from
+/// the records.
 pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
+    let answers: Vec<(&Done, Value)> = plan::answers(done, TOOL).collect();
+    let places = |answer: &Value| 0..list(answer, "hits").len();
+    let all =
+        answers.iter().flat_map(|(done, answer)| places(answer).filter_map(|place| Hit::read(done, answer, place)));
+    let correlations = all.filter(|hit| hit.rule.get("correlation").is_some());
+    let (about, others): (Vec<Hit<'_>>, Vec<Hit<'_>>) = correlations.partition(|hit| hit.concerns(case));
     let mut found: Vec<FindingDraft> = Vec::new();
-    for (done, answer) in plan::answers(done, TOOL) {
-        for place in 0..list(&answer, "hits").len() {
-            let hit = Hit::read(done, &answer, place).filter(|hit| hit.rule.get("correlation").is_some());
-            let finding = hit.filter(|hit| hit.concerns(case)).and_then(|hit| hit.finding());
-            // A rule often matches many records of one activity.
-            found.extend(finding.filter(|new| !found.iter().any(|known| known.claim == new.claim)));
+    for finding in about.iter().filter_map(Hit::finding) {
+        // A rule often matches many records of one activity.
+        if !found.iter().any(|known| known.claim == finding.claim) {
+            found.push(finding);
         }
     }
     found.sort_by_key(|f| (std::cmp::Reverse(f.weight), f.time.as_ref().map(|t| t.at)));
     found.truncate(FINDINGS);
+    found.extend(beside(&others, case));
     found
+}
+
+/// The nearest activity of others. It decides nothing about the alert.
+fn beside(others: &[Hit<'_>], case: &Case) -> Vec<FindingDraft> {
+    let mut near: Vec<(f64, &Hit<'_>)> = others.iter().map(|hit| (hit.apart(case), hit)).collect();
+    near.retain(|(apart, _)| *apart <= NEAR_SECONDS);
+    near.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut seen = BTreeSet::new();
+    near.retain(|(_, hit)| seen.insert(hit.by()));
+    let found = near.into_iter().filter_map(|(_, hit)| hit.finding()).take(BESIDE);
+    let lighter = |found: FindingDraft| {
+        let weight = found.weight.min(Weight::Moderate);
+        FindingDraft { weight, about_alert: false, confidence: Score::clamped(0.7), ..found }
+    };
+    found.map(lighter).collect()
 }
 
 fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
@@ -82,13 +108,19 @@ impl<'a> Hit<'a> {
         self.hit.get("by").and_then(Value::as_object).into_iter().flatten().filter_map(|(_, v)| v.as_str()).collect()
     }
 
-    /// The hit names a user, an address or a thing of the alert. A host alone says little: a log is of one host.
+    /// The hit is grouped by a name of the alert, or its records have a rare one or an actor. A host alone says little: a
+    /// log is of one host.
     fn concerns(&self, case: &Case) -> bool {
         let mut names = case.seeds.names.iter().filter(|s| s.kind != EntityKind::Host && !account::of_system(&s.text));
         let by = self.by();
-        let grouped = |name: &str| by.iter().any(|value| value.eq_ignore_ascii_case(name));
-        names.any(|seed| grouped(&seed.text) || self.records.iter().any(|rec| rec.names(&seed.text)))
-            || self.records.iter().any(|rec| case.shares_actor(rec))
+        names.any(|seed| by.iter().any(|value| value.eq_ignore_ascii_case(&seed.text)))
+            || self.records.iter().any(|rec| case.specific.iter().any(|name| rec.names(name)) || case.shares_actor(rec))
+    }
+
+    /// Seconds between the alert and the nearest record.
+    fn apart(&self, case: &Case) -> f64 {
+        let apart = |rec: &Rec| Some(seconds(rec.time?, case.anchor?).abs());
+        self.records.iter().filter_map(apart).fold(f64::INFINITY, f64::min)
     }
 
     fn finding(&self) -> Option<FindingDraft> {

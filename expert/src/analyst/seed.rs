@@ -202,7 +202,7 @@ fn kind_by_name(path: &str) -> Option<EntityKind> {
     let find = |table: &BTreeMap<EntityKind, String>, such: &dyn Fn(&str) -> bool| {
         table.iter().find(|(_, words)| listed(words, such)).map(|(kind, _)| *kind)
     };
-    let of_facet = || match facet::facet_of(path)? {
+    let of_facet = |parts| match facet::facet_of(path, parts)? {
         Facet::User => Some(EntityKind::User),
         Facet::Host => Some(EntityKind::Host),
         Facet::Process | Facet::Parent => Some(EntityKind::Process),
@@ -212,8 +212,9 @@ fn kind_by_name(path: &str) -> Option<EntityKind> {
         Facet::Command | Facet::ParentCommand | Facet::UserAgent => Some(EntityKind::Other),
         _ => None,
     };
-    find(&TABLE.kinds, &|known| known == name)
-        .or_else(of_facet)
+    of_facet(2)
+        .or_else(|| find(&TABLE.kinds, &|known| known == name))
+        .or_else(|| of_facet(1))
         .or_else(|| find(&TABLE.ends, &|end| name.ends_with(end)))
 }
 

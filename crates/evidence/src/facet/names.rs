@@ -15,10 +15,10 @@ pub(crate) fn of(wanted: Facet) -> &'static [&'static str] {
     all().iter().find(|(facet, _)| *facet == wanted).map_or(&[], |(_, names)| names)
 }
 
-/// The facet of a field, by the last two parts of its path or the last one.
-pub fn facet_of(path: &str) -> Option<Facet> {
-    let of = |name: &str| all().iter().find(|(_, names)| names.contains(&name)).map(|(facet, _)| *facet);
-    of(&last(path, 2)).or_else(|| of(&last(path, 1)))
+/// The facet of a field, by the last `parts` parts of its path.
+pub fn facet_of(path: &str, parts: usize) -> Option<Facet> {
+    let name = last(path, parts);
+    all().iter().find(|(_, names)| names.contains(&name.as_str())).map(|(facet, _)| *facet)
 }
 
 const NAMES: &[(Facet, &str)] = &[

@@ -81,7 +81,7 @@ fn named_in(command: &str) -> impl Iterator<Item = (EntityKind, &str)> {
     found.flat_map(|(pattern, kind)| pattern.find_iter(command).map(|hit| (*kind, hit.as_str())))
 }
 
-pub(super) fn entities(cited: &[&Pick<'_>], corpus: &Corpus) -> Vec<Entity> {
+pub(in crate::analyst) fn entities(cited: &[&Rec], corpus: &Corpus) -> Vec<Entity> {
     const WHAT: [(Facet, EntityKind); 8] = [
         (Facet::Host, EntityKind::Host),
         (Facet::User, EntityKind::User),
@@ -93,9 +93,9 @@ pub(super) fn entities(cited: &[&Pick<'_>], corpus: &Corpus) -> Vec<Entity> {
         (Facet::UserAgent, EntityKind::Other),
     ];
     let mut all: BTreeSet<Entity> = BTreeSet::new();
-    for pick in cited {
+    for rec in cited {
         for (facet, kind) in WHAT {
-            let value = pick.rec.facets.get(facet).filter(|v| v.len() <= 300);
+            let value = rec.facets.get(facet).filter(|v| v.len() <= 300);
             if let Some(value) = value.filter(|v| !everywhere(kind, v)) {
                 // A program in a folder where any user may write was probably brought there, so treat it as a
                 // file.
@@ -103,12 +103,12 @@ pub(super) fn entities(cited: &[&Pick<'_>], corpus: &Corpus) -> Vec<Entity> {
                 all.insert(Entity { kind, value: value.to_owned() });
             }
         }
-        let command = pick.rec.facets.get(Facet::Command).unwrap_or_default();
+        let command = rec.facets.get(Facet::Command).unwrap_or_default();
         all.extend(named_in(command).map(|(kind, value)| Entity { kind, value: value.to_owned() }));
-        let addresses = pick.rec.fields.values().filter(|v| v.parse::<std::net::Ipv4Addr>().is_ok());
+        let addresses = rec.fields.values().filter(|v| v.parse::<std::net::Ipv4Addr>().is_ok());
         all.extend(addresses.take(4).map(|v| Entity { kind: EntityKind::Address, value: v.clone() }));
     }
-    for package in cited.iter().flat_map(|p| installed(p.rec)) {
+    for package in cited.iter().flat_map(|rec| installed(rec)) {
         all.insert(Entity { kind: EntityKind::Name, value: package });
     }
     all.into_iter().filter(|e| corpus.has_name(&e.value) && !one_line(&e.value, 300).is_empty()).take(16).collect()
@@ -130,8 +130,7 @@ mod tests {
             ("TargetFilename", "C:\\Windows\\System32\\lsass.exe"),
         ];
         let rec = Rec::with(&fields);
-        let pick = Pick { rec: &rec, kin: crate::analyst::kin::Kin::Core, rank: 1 };
-        let named = entities(&[&pick], &crate::analyst::rec::corpus([&rec]));
+        let named = entities(&[&rec], &crate::analyst::rec::corpus([&rec]));
         let named: Vec<_> = named.iter().map(|e| (e.kind, e.value.as_str())).collect();
         assert_eq!(named, [(EntityKind::Address, "192.0.2.77"), (EntityKind::File, "C:\\Users\\mara\\a.exe")]);
     }
