@@ -108,8 +108,9 @@ impl Case {
         let follow = view.question.follow.iter().filter(|text| !account::of_system(text));
         let follow: Vec<Seed> = follow.map(|text| Seed { text: text.clone(), kind: EntityKind::Other }).collect();
         let mut recs = rec::collect(done);
-        let specific = plan::specific(&seeds, done, &sources);
-        let core = plan::core(&recs, &seeds, &specific);
+        let frequency = plan::frequency(&seeds, done, &sources);
+        let core = plan::core(&recs, &seeds, &frequency);
+        let specific = frequency.rare;
         // An alert is not evidence for its own claim.
         for index in &core {
             if let Some(rec) = recs.get_mut(*index).filter(|rec| rec.class() == Class::Alert) {

@@ -78,8 +78,22 @@ pub(super) fn rare(done: &[Done], name: &str, sources: &Sources) -> bool {
         .is_some_and(|total| total > 0 && total <= few && (total * 3 <= sources.records * 2 || sources.records < 12))
 }
 
-/// Names of the alert in few records: they distinguish its activity.
-pub(super) fn specific(seeds: &Seeds, done: &[Done], sources: &Sources) -> Vec<String> {
+/// How much a name of the alert tells about its activity, by the number of its records.
+#[derive(Debug, Default)]
+pub(super) struct Frequency {
+    /// In few records.
+    pub(super) rare: Vec<String>,
+    /// In a third of all records, such as the domain of a company.
+    common: Vec<String>,
+}
+
+pub(super) fn frequency(seeds: &Seeds, done: &[Done], sources: &Sources) -> Frequency {
+    let often = |s: &&Seed| total_of(done, &s.text).is_some_and(|total| total > FEW && total * 3 >= sources.records);
+    let common = seeds.names.iter().filter(often).map(|s| s.text.clone()).collect();
+    Frequency { rare: specific(seeds, done, sources), common }
+}
+
+fn specific(seeds: &Seeds, done: &[Done], sources: &Sources) -> Vec<String> {
     let telling = |s: &&Seed| {
         let system_account = s.kind == EntityKind::User && account::of_system(&s.text);
         !matches!(s.kind, EntityKind::Host) && !system_account && !s.text.chars().all(|c| c.is_ascii_digit())
@@ -226,7 +240,7 @@ impl Plan<'_> {
 
 /// The alerted records: those that the alert points to, or else those with most names of the alert near its
 /// time.
-pub(super) fn core(recs: &[Rec], seeds: &Seeds, specific: &[String]) -> BTreeSet<usize> {
+pub(super) fn core(recs: &[Rec], seeds: &Seeds, names: &Frequency) -> BTreeSet<usize> {
     let files: Vec<&str> = recs.iter().map(|r| r.file.as_str()).collect::<BTreeSet<_>>().into_iter().collect();
     let meant: Vec<(&str, u64)> =
         seeds.records.iter().filter_map(|(file, line)| Some((pointed(&files, file)?, *line))).collect();
@@ -234,29 +248,35 @@ pub(super) fn core(recs: &[Rec], seeds: &Seeds, specific: &[String]) -> BTreeSet
         return recs.iter().enumerate().filter(|(_, r)| meant.contains(&r.key())).map(|(i, _)| i).collect();
     }
     let Some(time) = seeds.times.first() else { return BTreeSet::new() };
-    let apart = |rec: &Rec| rec.time.map_or(f64::INFINITY, |at| seconds(at, *time).abs());
+    // Negative before the alert.
+    let apart = |rec: &Rec| rec.time.map_or(f64::INFINITY, |at| seconds(at, *time));
     // If two records have the same names of the alert, choose the nearer one.
-    let best = |within: f64| -> BTreeSet<usize> {
-        let close = recs.iter().enumerate().filter(|(_, rec)| apart(rec) <= within);
-        let mut close: Vec<_> = close.map(|(i, rec)| (telling(rec, seeds, specific), apart(rec), i)).collect();
+    let best = |(before, after, least): (f64, f64, usize)| -> BTreeSet<usize> {
+        let close = recs.iter().enumerate().filter(|(_, rec)| (-before..=after).contains(&apart(rec)));
+        let mut close: Vec<_> = close.map(|(i, rec)| (telling(rec, seeds, names), apart(rec).abs(), i)).collect();
         close.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2)));
-        let Some((most, nearest, _)) = close.first().copied().filter(|(named, ..)| *named >= NAMED) else {
+        let Some((most, nearest, _)) = close.first().copied().filter(|(named, ..)| *named >= least) else {
             return BTreeSet::new();
         };
         let meant = close.iter().filter(|(named, apart, _)| *named == most && *apart <= nearest + 0.05);
         meant.map(|(.., i)| *i).take(4).collect()
     };
-    [2.0, 90.0].into_iter().map(best).find(|found| !found.is_empty()).unwrap_or_default()
+    // An alert is often made some time after the event.
+    let late = [(3600.0, 90.0, 2 * NAMED), (86_400.0, 90.0, 3 * NAMED)];
+    let exact = [(2.0, 2.0, NAMED), (90.0, 90.0, NAMED)];
+    let windows: Vec<_> = if seeds.of_event { [exact, late].concat() } else { [late, exact].concat() };
+    windows.into_iter().map(best).find(|found| !found.is_empty()).unwrap_or_default()
 }
 
 /// Without a pointer in the alert, a record needs names that weigh this much: more than a host.
 const NAMED: usize = 3;
 
 /// How well a record matches the names of the alert: rare names count most, a host least.
-fn telling(rec: &Rec, seeds: &Seeds, specific: &[String]) -> usize {
+fn telling(rec: &Rec, seeds: &Seeds, names: &Frequency) -> usize {
     let tells = |seed: &&Seed| match seed.kind {
+        _ if names.rare.contains(&seed.text) => 3 * NAMED,
         EntityKind::Host => 1,
-        _ if specific.contains(&seed.text) => 3 * NAMED,
+        _ if names.common.contains(&seed.text) => 1,
         _ => NAMED,
     };
     seeds.names.iter().filter(|seed| rec.names(&seed.text)).map(|seed| tells(&seed)).sum()

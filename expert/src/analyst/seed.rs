@@ -21,6 +21,8 @@ pub(crate) struct Seeds {
     pub(crate) names: Vec<Seed>,
     /// Times in the alert, as written. The clock may be wrong.
     pub(crate) times: Vec<Timestamp>,
+    /// The first time is that of the event, not that of the alert.
+    pub(crate) of_event: bool,
     pub(crate) records: Vec<(String, u64)>,
 }
 
@@ -58,6 +60,7 @@ pub(crate) fn of(alert: &Alert) -> Seeds {
     walk(&body, "", 0, &mut seeds.records, &mut found, &mut times);
     seeds.times = times.into_values().flatten().collect();
     seeds.times.dedup();
+    seeds.of_event = event_time(alert).is_some();
     let mut names: Vec<Seed> = found.into_iter().map(|(text, kind)| Seed { text, kind }).collect();
     names.sort_by_key(|s| (rank(s.kind), std::cmp::Reverse(s.text.len()), s.text.clone()));
     seeds.names = names;
@@ -172,13 +175,15 @@ fn text_seeds(
             _ => {}
         }
     }
-    if matches!(name.as_str(), "description" | "message" | "summary" | "details" | "reason") {
+    if matches!(name.as_str(), "description" | "message" | "summary" | "details" | "reason" | "comment" | "comments") {
         let mut hits: Vec<&str> = done().find_iter(text).map(|hit| hit.as_str()).collect();
         hits.sort_by_key(|hit| !says_what(hit));
         hits.into_iter().take(6).for_each(|hit| add(hit, EntityKind::Other));
     }
     for (regex, kind) in patterns() {
-        for hit in regex.find_iter(text) {
+        // The domain of a mail address says little.
+        let apart = |hit: &regex::Match<'_>| !text.get(..hit.start()).is_some_and(|before| before.ends_with('@'));
+        for hit in regex.find_iter(text).filter(apart) {
             add(hit.as_str(), *kind);
             if matches!(kind, EntityKind::File)
                 && let Some(base) = hit.as_str().rsplit(['/', '\\']).next()
