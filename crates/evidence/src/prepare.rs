@@ -198,10 +198,8 @@ fn take(file: &mut File, cut: &Cut, shape: &Shape, most: (usize, usize)) -> io::
 
 /// If only some lines have a time, the others belong to the line before.
 fn carries(format: Format, candidates: &[Candidate], records: usize) -> bool {
-    let timed = candidates.first().map_or(0, |c| c.filled);
     matches!(format, Format::Plain | Format::Syslog | Format::SyslogIso)
-        && timed * 50 > records
-        && candidates.first().is_some_and(|c| c.path == "timestamp")
+        && candidates.iter().any(|c| c.path == "timestamp" && c.filled * 50 > records)
 }
 
 fn dated(candidates: &[Candidate]) -> impl Iterator<Item = i64> {
@@ -213,7 +211,12 @@ fn range(candidates: &[Candidate]) -> Option<(i64, i64)> {
 }
 
 fn yearless(candidates: &[Candidate]) -> Option<(i64, i64)> {
-    let mut times = candidates.first()?.moments.iter().flatten().filter(|m| !m.dated).map(|m| m.ns);
+    // A few records may have another time, with a year.
+    let undated = |record: usize| {
+        let mut times = candidates.iter().filter_map(|c| c.moments.get(record).copied().flatten());
+        times.clone().all(|m| !m.dated).then(|| times.next().map(|m| m.ns)).flatten()
+    };
+    let mut times = (0..candidates.first()?.moments.len()).filter_map(undated);
     let first = times.next()?;
     Some((first, times.next_back().unwrap_or(first)))
 }

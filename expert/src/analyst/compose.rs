@@ -1,7 +1,7 @@
 //! Turns records into findings: decides which records matter, groups those of one occurrence, and states what
 //! they show.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use casebook_evidence::facet::{Class, Facet, event_id, process_keys};
 use casebook_protocol::{Bearing, FindingDraft, FindingKind, Score, TimeBasis, Weight};
@@ -47,7 +47,7 @@ pub(crate) fn findings(case: &Case) -> Vec<FindingDraft> {
     let linked = case.recs.iter().zip(&case.kin).filter(|(rec, kin)| case.asked_for(rec) && !before(rec, kin));
     let picks: Vec<Pick<'_>> =
         linked.filter_map(|(rec, kin)| Some(Pick { rec, kin: (*kin)?, rank: rank(rec, (*kin)?, case)? })).collect();
-    let picks = nearest(thin_out(thin_out(picks, false), true), case);
+    let picks = nearest(thin_out(thin_out(picks, false, case), true, case), case);
     let wire = explain::wire(case);
     let mut groups = group(picks, wire);
     groups.sort_by_key(|g| std::cmp::Reverse(g.iter().map(|p| p.rank).max()));
@@ -73,6 +73,11 @@ fn upkeep(rec: &Rec) -> bool {
     event_id(&rec.fields).is_some_and(|id| matches!(id, "4658" | "4690" | "4703"))
 }
 
+/// Seconds between the record and the alert.
+fn apart(rec: &Rec, case: &Case) -> f64 {
+    rec.time.zip(case.anchor).map_or(f64::INFINITY, |(at, anchor)| seconds(at, anchor).abs())
+}
+
 /// How much the record matters. None if it needs no finding.
 fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
     /// Seconds around the alert in which alerts of other products count: a table of alerts covers a whole company.
@@ -80,7 +85,7 @@ fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
     if kin == Kin::Core {
         return Some(1000);
     }
-    let apart = rec.time.zip(case.anchor).map_or(f64::INFINITY, |(at, anchor)| seconds(at, anchor).abs());
+    let apart = apart(rec, case);
     let noise = upkeep(rec)
         || matches!(
             rec.class(),
@@ -147,10 +152,12 @@ fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
 /// Of records that are only near the alert and show nothing, keeps the nearest few of each source.
 fn nearest<'a>(picks: Vec<Pick<'a>>, case: &Case) -> Vec<Pick<'a>> {
     let (mut near, mut kept): (Vec<_>, Vec<_>) = picks.into_iter().partition(|p| p.kin == Kin::Near && p.rank < 100);
-    let apart = |rec: &Rec| rec.time.zip(case.anchor).map_or(f64::INFINITY, |(at, anchor)| seconds(at, anchor).abs());
     near.sort_by(|a, b| {
         let shared = |p: &Pick<'_>| !case.shares_actor(p.rec);
-        shared(a).cmp(&shared(b)).then(apart(a.rec).total_cmp(&apart(b.rec))).then(a.rec.key().cmp(&b.rec.key()))
+        shared(a)
+            .cmp(&shared(b))
+            .then(apart(a.rec, case).total_cmp(&apart(b.rec, case)))
+            .then(a.rec.key().cmp(&b.rec.key()))
     });
     let mut taken: BTreeMap<&str, usize> = BTreeMap::new();
     near.retain(|p| {
@@ -163,24 +170,28 @@ fn nearest<'a>(picks: Vec<Pick<'a>>, case: &Case) -> Vec<Pick<'a>> {
 }
 
 /// Of many records of one kind, keeps the first and the last, and those with a link or a meaning of their own.
-fn thin_out(picks: Vec<Pick<'_>>, family: bool) -> Vec<Pick<'_>> {
+fn thin_out<'a>(picks: Vec<Pick<'a>>, family: bool, case: &Case) -> Vec<Pick<'a>> {
     let explained = picks.iter().any(|p| p.kin == Kin::Core && heaviest(p.rec, Bearing::Exonerating).is_some());
     let mut kinds: BTreeMap<String, Vec<Pick<'_>>> = BTreeMap::new();
     for pick in picks {
         kinds.entry(describe::kind_of(pick.rec, family)).or_default().push(pick);
     }
-    kinds.into_values().flat_map(|same| thinned(same, explained)).collect()
+    kinds.into_values().flat_map(|same| thinned(same, explained, case)).collect()
 }
 
-fn thinned(mut same: Vec<Pick<'_>>, explained: bool) -> Vec<Pick<'_>> {
+fn thinned<'a>(mut same: Vec<Pick<'a>>, explained: bool, case: &Case) -> Vec<Pick<'a>> {
     same.sort_by_key(|p| (p.rec.time, p.rec.file.clone(), p.rec.line));
-    let (count, mut place, mut serious) = (same.len(), 0, 0);
+    let mut serious: Vec<(f64, (&str, u64))> =
+        same.iter().filter(|p| grave(p.rec)).map(|p| (apart(p.rec, case), p.rec.key())).collect();
+    serious.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let serious: BTreeSet<(String, u64)> =
+        serious.into_iter().take(ONE_BY_ONE).map(|(_, (file, line))| (file.to_owned(), line)).collect();
+    let (count, mut place) = (same.len(), 0);
     same.retain(|p| {
         place += 1;
-        serious += usize::from(grave(p.rec));
         // A dismissal explains each process below.
         let own = matches!(p.kin, Kin::Core | Kin::Above) || explained && p.kin == Kin::Below;
-        let bad = grave(p.rec) && serious <= ONE_BY_ONE && p.rec.class() != Class::HttpRequest;
+        let bad = serious.contains(&(p.rec.file.clone(), p.rec.line)) && p.rec.class() != Class::HttpRequest;
         count <= ONE_BY_ONE || place == 1 || place == count || own || bad
     });
     same

@@ -210,6 +210,10 @@ pub(super) fn kind_of(rec: &Rec, family: bool) -> String {
         (Class::HttpRequest, true) => all(&[Facet::SrcIp, Facet::DstIp, Facet::HttpMethod]),
         (Class::HttpRequest, false) => all(&[Facet::DstIp, Facet::HttpMethod, Facet::Url, Facet::HttpStatus]),
         (Class::NetworkConnection | Class::TlsSession, _) => all(&[Facet::SrcIp, Facet::DstIp, Facet::DstPort]),
+        // From each address the first sign-in counts.
+        (Class::Authentication, true) if rec.facets.get(Facet::Outcome) != Some("failure") => {
+            all(&[Facet::Action, Facet::SrcIp])
+        }
         (Class::DnsQuery, true) => all(&[Facet::SrcIp]),
         (Class::DnsQuery, false) => all(&[Facet::DomainName]),
         (

@@ -17,7 +17,9 @@ use crate::time::{Class, year};
 
 /// None of its times has a zone.
 pub(super) fn open(plan: &TimePlan, candidates: &[Candidate]) -> bool {
-    let own = plan.own.first().and_then(|own| candidates.iter().find(|c| c.path == own.path));
+    let mut own = plan.own.iter().filter_map(|own| candidates.iter().find(|c| c.path == own.path));
+    // A field of a few records is not the time of the source.
+    let own = own.find(|c| c.filled * 10 >= c.moments.len());
     own.is_some_and(|own| own.class != Class::Utc && own.moments.iter().flatten().any(|m| !m.zoned))
 }
 

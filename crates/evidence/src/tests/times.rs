@@ -33,6 +33,16 @@ fn each_log_has_the_time_on_file() {
     });
 }
 
+/// The kernel names the full time once.
+#[test]
+fn one_record_with_a_full_time_gives_the_others_their_year() {
+    let mut lines =
+        many(|i| format!("Jul 19 04:09:{i:02} combo su(pam_unix)[30128]: session opened for user news by (uid=0)"));
+    lines.push("Jul 27 14:41:59 combo kernel: audit(1122475266.4294965305:0): initialized".to_owned());
+    let folder = Folder::of("messages", &(lines.join("\n") + "\n"));
+    assert_eq!(line(&folder.open(), "messages", 1), "2005-07-19T04:09:00Z Inferred Second timestamp");
+}
+
 #[test]
 fn time_of_a_shipper_is_ingestion_if_the_event_has_its_own() {
     let lines = many(|i| {
