@@ -2,7 +2,7 @@
 
 use super::fields::{Place, Shape, access, auditd, json, keyvalue, modsec, syslog, table};
 use super::source::Format;
-use super::split::{Cut, Join, JsonPlace, Lines};
+use super::split::{Cut, Cutter, Join, Json, JsonPlace, Lines};
 use super::text::Events;
 
 const LINES_MAX: usize = 200;
@@ -34,7 +34,7 @@ pub(crate) fn detect(head: &[u8], whole: bool) -> Detected {
         lines.pop();
     }
     let lines: Vec<&str> = lines.into_iter().filter(|l| !l.trim().is_empty()).take(LINES_MAX).collect();
-    let (cut, shape) = headed(&lines)
+    let (mut cut, shape) = headed(&lines)
         .or_else(|| as_json(&text, &lines))
         .or_else(|| as_xml(&text))
         .or_else(|| as_trace(&lines))
@@ -42,6 +42,12 @@ pub(crate) fn detect(head: &[u8], whole: bool) -> Detected {
         .or_else(|| as_bodyfile(&lines))
         .or_else(|| as_table(&lines))
         .unwrap_or_else(|| (plain_cut(), as_lines(&lines)));
+    if matches!(cut, Cut::Json(_)) {
+        let numbered = shares_lines(head.get(skip..).unwrap_or_default(), &cut);
+        if let Cut::Json(json) = &mut cut {
+            json.numbered = numbered;
+        }
+    }
     let local = lines.iter().take_while(|l| l.starts_with('#')).any(|l| l.starts_with("#Time Format: Local"));
     Detected { cut, shape, skip: skip as u64, local }
 }
@@ -96,12 +102,29 @@ fn as_json(text: &str, lines: &[&str]) -> Option<(Cut, Shape)> {
     }
     match container(start) {
         Some(keys) => Some(array(keys)),
-        None => Some((Cut::Json(JsonPlace::Top), Shape::of(Format::JsonObjects))),
+        None => Some((json_cut(JsonPlace::Top), Shape::of(Format::JsonObjects))),
     }
 }
 
 fn array(keys: Vec<String>) -> (Cut, Shape) {
-    (Cut::Json(JsonPlace::Array(keys)), Shape::of(Format::JsonArray))
+    (json_cut(JsonPlace::Array(keys)), Shape::of(Format::JsonArray))
+}
+
+const fn json_cut(place: JsonPlace) -> Cut {
+    Cut::Json(Json { place, numbered: false })
+}
+
+/// Whether two of the first records begin on one line.
+fn shares_lines(head: &[u8], cut: &Cut) -> bool {
+    let (mut cutter, mut bytes, mut before) = (Cutter::new(head, cut, 0, 1), Vec::new(), 0);
+    for _ in 0..LINES_MAX {
+        let Ok(Some(piece)) = cutter.next(&mut bytes) else { break };
+        if piece.line == before {
+            return true;
+        }
+        before = piece.line;
+    }
+    false
 }
 
 /// The names of the array of records in common exports.

@@ -69,6 +69,11 @@ impl Prepared {
         let candidates = roles::assign(&sample, Reading { day_first, numbers: false });
         let (host, hosts) = super::classify::hosts(&sample);
         let mut notes = body.notes.clone();
+        if matches!(&detected.cut, Cut::Json(json) if json.numbered) {
+            notes.push(
+                "several records are on one line: the line number of a record is its place in the file".to_owned(),
+            );
+        }
         let sums = candidates.first().and_then(|time| aggregate::reason(&sample, time));
         let mut plan = TimePlan::new(&candidates, sums.is_some());
         plan.pair = pair;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use super::{JsonPlace, OVERSIZE_KEPT, Piece, RECORD_MAX, Tally};
+use super::{Json, JsonPlace, OVERSIZE_KEPT, Piece, RECORD_MAX, Tally};
 
 #[derive(Debug)]
 pub(crate) struct JsonCutter<R> {
@@ -22,6 +22,8 @@ pub(crate) struct JsonCutter<R> {
     /// The last string outside records, cut. It may be a key.
     string: Vec<u8>,
     record: Option<Open>,
+    /// How many records began, if their places count instead of their lines.
+    numbered: Option<u64>,
     tally: Tally,
     seen: Seen,
 }
@@ -71,8 +73,8 @@ enum Step {
 }
 
 impl<R: Read> JsonCutter<R> {
-    pub(super) fn new(reader: R, place: JsonPlace, offset: u64, line: u64) -> Self {
-        let (keys, around) = match place {
+    pub(super) fn new(reader: R, json: Json, offset: u64, line: u64) -> Self {
+        let (keys, around) = match json.place {
             JsonPlace::Top => (Vec::new(), 0),
             JsonPlace::Array(keys) => {
                 let around = keys.len() + 1;
@@ -92,6 +94,7 @@ impl<R: Read> JsonCutter<R> {
             text: Text::Outside,
             string: Vec::new(),
             record: None,
+            numbered: json.numbered.then_some(0),
             tally: Tally::default(),
             seen: Seen::default(),
         }
@@ -284,7 +287,11 @@ impl<R: Read> JsonCutter<R> {
             b'"' => Kind::String,
             _ => Kind::Word,
         };
-        self.record = Some(Open { offset: self.offset, line: self.line, length: 0, broken: kind == Kind::Junk, kind });
+        let line = self.numbered.as_mut().map_or(self.line, |number| {
+            *number += 1;
+            *number
+        });
+        self.record = Some(Open { offset: self.offset, line, length: 0, broken: kind == Kind::Junk, kind });
     }
 
     fn open(&mut self, byte: u8) {

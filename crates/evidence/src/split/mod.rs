@@ -18,7 +18,14 @@ pub(crate) const OVERSIZE_KEPT: usize = 64 << 10;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Cut {
     Lines(Lines),
-    Json(JsonPlace),
+    Json(Json),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Json {
+    pub(crate) place: JsonPlace,
+    /// Several records are on one line, so the line of a record is its place, from 1.
+    pub(crate) numbered: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -86,7 +93,7 @@ impl<R: Read> Cutter<R> {
     pub(crate) fn new(reader: R, cut: &Cut, offset: u64, line: u64) -> Self {
         match cut {
             Cut::Lines(lines) => Self::Lines(LineCutter::new(reader, *lines, offset, line)),
-            Cut::Json(place) => Self::Json(JsonCutter::new(reader, place.clone(), offset, line)),
+            Cut::Json(json) => Self::Json(JsonCutter::new(reader, json.clone(), offset, line)),
         }
     }
 

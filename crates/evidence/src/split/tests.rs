@@ -6,6 +6,11 @@ fn lines(header: bool, comments: bool, join: Join) -> Cut {
     Cut::Lines(Lines { header, comments, join, events: None })
 }
 
+/// Numbered if the name of the case says so.
+fn json(place: JsonPlace, name: &str) -> Cut {
+    Cut::Json(Json { place, numbered: name.starts_with("numbered") })
+}
+
 fn named(name: &str) -> Cut {
     match name.split_once(' ').unwrap_or((name, "")) {
         ("plain", _) => lines(false, false, Join::Never),
@@ -14,8 +19,8 @@ fn named(name: &str) -> Cut {
         ("events", _) => lines(false, false, Join::Events),
         ("log", _) => lines(false, false, Join::Log),
         ("parts", _) => lines(false, false, Join::Parts),
-        ("top", _) => Cut::Json(JsonPlace::Top),
-        (_, keys) => Cut::Json(JsonPlace::Array(keys.split_terminator('.').map(str::to_owned).collect())),
+        ("top", _) => json(JsonPlace::Top, name),
+        (_, keys) => json(JsonPlace::Array(keys.split_terminator('.').map(str::to_owned).collect()), name),
     }
 }
 

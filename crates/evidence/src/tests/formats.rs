@@ -36,11 +36,12 @@ fn records_on_one_line_are_told_apart() {
     let folder = Folder::of("a.json", r#"[{"a":1},{"a":2},{"a":3}]"#);
     let catalog = folder.open();
     assert_eq!(catalog.record("a.json", 1).unwrap().text(), r#"{"a":1}"#);
-    assert_eq!(catalog.record_nth("a.json", 1, 3).unwrap().text(), r#"{"a":3}"#);
-    assert!(catalog.record_nth("a.json", 1, 4).is_err());
+    assert_eq!(catalog.record("a.json", 3).unwrap().text(), r#"{"a":3}"#);
+    assert!(catalog.record("a.json", 4).is_err());
     let tools = folder.tools();
     let answer = call(&tools, "search", r#"{"where":[{"field":"a","value":2}]}"#);
-    assert_eq!(answer["records"][0]["nth"], 2);
+    assert_eq!(answer["records"][0]["line"], 2);
+    assert_eq!(answer["records"][0].get("nth"), None);
 }
 
 #[test]

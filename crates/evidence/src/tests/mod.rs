@@ -101,7 +101,11 @@ fn accounted(catalog: &Catalog, evidence: &Path) {
 fn by_line(catalog: &Catalog, source: &Source, text: &[u8], lines: &[&[u8]]) {
     let mut found = 0;
     let mut covered = 0;
-    for (number, line) in (1u64..).zip(lines) {
+    // If records share a line, their places are their line numbers.
+    let placed = source.notes.iter().any(|note| note.starts_with("several records are on one line"));
+    let all = if placed { source.records } else { source.lines };
+    for number in 1..=all {
+        let line = lines.get(usize::try_from(number).unwrap() - 1).copied().filter(|_| !placed).unwrap_or(text);
         for nth in 1.. {
             let Ok(record) = catalog.record_nth(&source.file, number, nth) else { break };
             found += 1;
