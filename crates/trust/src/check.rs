@@ -233,7 +233,7 @@ impl Exhibits {
         again: Option<&CallId>,
     ) -> Result<&'a Value, String> {
         let found = exhibit.value(at)?;
-        if let Some(false) = exhibit.json.as_ref().and_then(|j| j.get("total_is_exact")).and_then(Value::as_bool) {
+        if !exhibit.is_exact(at) {
             return Err("the result says that its total is not exact".to_owned());
         }
         if !exhibit.repeatable {

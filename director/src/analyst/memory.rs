@@ -24,6 +24,8 @@ pub(super) struct Note {
 }
 
 const REMEMBERED: usize = 16;
+/// An Expert is less sure of a finding that shares only host, user or address with the alert.
+const LINKED: f64 = 0.7;
 const AGAINST: &str = "points to an attack";
 const EXPLAINS: &str = "explains it";
 
@@ -143,8 +145,10 @@ impl Memory {
         let grave = review.into_iter().flat_map(|r| &r.findings).filter(|f| {
             let draft = &f.finding.draft;
             let explains = draft.about_alert && (draft.bearing == Bearing::Exonerating || begins(draft));
+            // What is only near the alert leads to others.
+            let linked = draft.about_alert || draft.confidence.get() >= LINKED;
             credible(f, threshold)
-                && draft.weight >= if draft.about_alert { Weight::Moderate } else { Weight::Strong }
+                && draft.weight >= if linked { Weight::Moderate } else { Weight::Strong }
                 && (explains || draft.bearing == Bearing::Incriminating)
         });
         for finding in grave {

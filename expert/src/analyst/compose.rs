@@ -299,7 +299,7 @@ fn drafts(group: &Group<'_>, case: &Case, wire: bool) -> Vec<FindingDraft> {
     let base = |technique: &Option<String>| technique.as_ref().and_then(|t| t.split('.').next()).map(str::to_owned);
     let apart = |rule: &&&Rule| {
         rule.bearing == Bearing::Incriminating
-            && rule.weight >= Weight::Strong
+            && rule.weight >= Weight::Moderate
             && rule.technique.is_some()
             && base(&rule.technique) != base(&first.technique)
     };

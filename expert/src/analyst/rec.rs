@@ -1,17 +1,22 @@
 //! The records in tool results, without duplicates.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use casebook_agent::reasoner::Done;
 use casebook_protocol::tool::{RESULT_TOOLS, server_of};
 use casebook_protocol::{Bearing, CallId, CallStatus, EventTime, Precision, TimeBasis, Timestamp, ToolCall, Weight};
 use casebook_trust::claim::{Corpus, has_word};
+use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::kin::Kin;
 use casebook_evidence::facet::of_honeypot;
 use casebook_evidence::facet::{Class, Facet, Facets, last};
+
+/// How often a text may be encoded.
+const CODES: usize = 3;
 
 /// A Sigma rule that a record meets.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -143,6 +148,19 @@ fn text_of(value: &Value) -> String {
     one.as_str().map_or_else(|| one.to_string(), str::to_owned)
 }
 
+/// Without percent codes, which may be codes of codes: a name in a web address is the name of a file.
+fn decoded(text: &str) -> Cow<'_, str> {
+    let once = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let mut text = Cow::Borrowed(text);
+    for _ in 0..CODES {
+        if !text.contains('%') {
+            break;
+        }
+        text = Cow::Owned(once(&text));
+    }
+    text
+}
+
 pub(super) fn read(call: &CallId, pointer: String, item: &Value) -> Option<Rec> {
     let text = |key: &str| item.get(key).and_then(Value::as_str);
     let raw = text("raw").unwrap_or_default().to_owned();
@@ -154,7 +172,7 @@ pub(super) fn read(call: &CallId, pointer: String, item: &Value) -> Option<Rec> 
         .map(|(k, v)| (k.clone(), text_of(v)))
         .collect();
     let facets = Facets::read(&fields, &raw);
-    let lower = facets.get(Facet::Text).unwrap_or(&raw).to_lowercase();
+    let lower = decoded(facets.get(Facet::Text).unwrap_or(&raw)).to_lowercase();
     let known = |key: &str| item.get(key).cloned().unwrap_or(Value::Null);
     let mut shows: Vec<Rule> = serde_json::from_value(known("rules")).unwrap_or_default();
     shows.retain(|rule| rule.bearing != Bearing::Exonerating || !of_honeypot(&fields));
@@ -236,6 +254,18 @@ mod tests {
                 ended: Timestamp::UNIX_EPOCH,
             };
             Done { call, result: std::sync::Arc::from(result) }
+        }
+    }
+
+    #[test]
+    fn file_in_a_web_address_is_named_however_often_it_is_encoded() {
+        for url in
+            ["/e.php?f=patterns%2Fhidden.php", "/e.php?f=patterns%25252Fhidden.php", "/e.php?f=patterns/hidden.php"]
+        {
+            let item = serde_json::json!({"source": "a", "file": "a", "line": 1, "raw": format!("GET {url} 200")});
+            let rec = read(&CallId::new("r1.investigate.network.t1.0").unwrap(), "/record".into(), &item).unwrap();
+            assert!(rec.names("hidden.php"), "{url}");
+            assert!(!rec.names("den.php"), "{url}");
         }
     }
 

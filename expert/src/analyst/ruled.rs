@@ -66,7 +66,7 @@ fn beside(others: &[Hit<'_>], case: &Case) -> Vec<FindingDraft> {
     let found = near.into_iter().filter_map(|(_, hit)| hit.finding()).take(BESIDE);
     let lighter = |found: FindingDraft| {
         let weight = found.weight.min(Weight::Moderate);
-        FindingDraft { weight, about_alert: false, confidence: Score::clamped(0.7), ..found }
+        FindingDraft { weight, about_alert: false, confidence: Score::clamped(0.6), ..found }
     };
     found.map(lighter).collect()
 }

@@ -229,9 +229,10 @@ fn shown(found: &Found<'_>, places: &BTreeMap<i64, usize>) -> Value {
         let parts: Vec<Value> = group
             .parts
             .iter()
-            .map(|p| json!({"rule": p.rule, "title": p.title, "count": p.count, "first": places.get(&p.first), "last": places.get(&p.last)}))
+            .map(|p| json!({"rule": p.rule, "title": p.title, "count": p.count, "count_is_exact": true, "first": places.get(&p.first), "last": places.get(&p.last)}))
             .collect();
         put(&mut shown, "count", json!(group.count));
+        put(&mut shown, "count_is_exact", json!(true));
         put(&mut shown, "by", json!(by));
         put(&mut shown, "first_time", json!(stamp(group.first.1)));
         put(&mut shown, "first", json!(places.get(&group.first.0)));

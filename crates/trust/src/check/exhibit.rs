@@ -116,6 +116,18 @@ impl Exhibit {
         if self.as_recorded() { "nothing found, as recorded" } else { "nothing found, searched again" }.to_owned()
     }
 
+    /// False if the result says that the number at `at` is not the whole number. What the object around it says goes
+    /// before what is said of the total.
+    pub(super) fn is_exact(&self, at: &Locator) -> bool {
+        let Some(json) = &self.json else { return true };
+        let around = match at {
+            Locator::Pointer(pointer) => pointer.rsplit_once('/').and_then(|(around, _)| json.pointer(around)),
+            _ => None,
+        };
+        let own = around.and_then(|object| object.get("count_is_exact"));
+        own.or_else(|| json.get("total_is_exact")).and_then(Value::as_bool) != Some(false)
+    }
+
     pub(super) fn value(&self, at: &Locator) -> Result<&Value, String> {
         match at {
             Locator::Pointer(pointer) => {

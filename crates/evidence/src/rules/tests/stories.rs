@@ -85,6 +85,19 @@ fn ssh_passwords_are_guessed_and_one_is_right() {
 }
 
 #[test]
+fn all_secrets_of_an_aws_account_are_read() {
+    let read = |second: u32, secret: u32| {
+        let more = json!({"eventSource": "secretsmanager.amazonaws.com", "userAgent": "Boto3/1.34.84",
+            "requestParameters": {"secretId": format!("prod-{secret}")}});
+        trail(second, "GetSecretValue", more)
+    };
+    let many = "Many stored secrets of AWS read by one principal x1";
+    assert_eq!(told("cloudtrail.ndjson", lines((0..12).map(|n| read(n, n)))), [many]);
+    assert_eq!(told("cloudtrail.ndjson", lines((0..40).map(|n| read(n * 2, n % 3)))), NOTHING, "three of its own");
+    assert_eq!(told("cloudtrail.ndjson", lines((0..12).map(|n| read(n * 120, n)))), NOTHING, "over half an hour");
+}
+
+#[test]
 fn the_guesses_and_the_login_are_named_with_their_records() {
     let refused: String = (0..147).map(|n| ssh(n * 4, "Failed", "root", "192.0.2.9")).collect();
     let loaded = Loaded::new(&[("auth.log", refused + &ssh(600, "Accepted", "root", "192.0.2.9"))]);
