@@ -264,7 +264,10 @@ pub(super) fn core(recs: &[Rec], seeds: &Seeds, names: &Frequency) -> BTreeSet<u
     // An alert is often made some time after the event.
     let late = [(3600.0, 90.0, 2 * NAMED), (86_400.0, 90.0, 3 * NAMED)];
     let exact = [(2.0, 2.0, NAMED), (90.0, 90.0, NAMED)];
-    let windows: Vec<_> = if seeds.of_event { [exact, late].concat() } else { [late, exact].concat() };
+    let windows = if seeds.of_event { [exact, late].concat() } else { [late, exact].concat() };
+    // A time with fractions is that of one record, even if its only name is everywhere.
+    let same = Some((0.000_5, 0.000_5, 1)).filter(|_| time.subsec_nanosecond() != 0);
+    let windows: Vec<_> = same.into_iter().chain(windows).collect();
     windows.into_iter().map(best).find(|found| !found.is_empty()).unwrap_or_default()
 }
 

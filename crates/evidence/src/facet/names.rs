@@ -118,7 +118,7 @@ const NAMES: &[(Facet, &str)] = &[
     (
         Facet::Action,
         "eventname operationname operation actiontype functionname action activitydisplayname events.name eventid \
-        alertname alert.signature eventtype event activity syscall named.pipe requesttype note signature type methodname \
+        alertname alert.signature eventtype event activity syscall named.pipe requesttype note signature methodname type \
         operationnamevalue eventsimplename act deviceaction eventaction displaymessage \
         operationtype verb rule eventcategory operationname.value",
     ),
