@@ -44,7 +44,11 @@ impl RecordTools {
             format!("no Expert {} was on the roster, which had {}", arguments.domain, known.join(", "))
         })?;
         let wanted = |t: &&ToolSpec| arguments.tool.as_ref().is_none_or(|name| *name == t.name);
-        let tools: Vec<&ToolSpec> = member.toolset.tools.iter().filter(wanted).collect();
+        let described = |t: &ToolSpec| {
+            let schema = read_arguments(&t.input_schema);
+            json!({"name": t.name, "description": t.description, "input_schema": schema, "repeatable": t.repeatable})
+        };
+        let tools: Vec<serde_json::Value> = member.toolset.tools.iter().filter(wanted).map(described).collect();
         if let Some(name) = arguments.tool.as_ref().filter(|_| tools.is_empty()) {
             let known: Vec<&str> = member.toolset.tools.iter().map(|t| t.name.as_str()).collect();
             return Err(format!("Expert {} has no tool {name:?}; it has {}", arguments.domain, known.join(", ")));
@@ -72,7 +76,7 @@ struct ToolsetArguments {
 #[serde(deny_unknown_fields)]
 struct NoArguments {}
 
-/// The arguments as JSON, not as a text of JSON.
+/// Arguments or a schema as JSON, not as a text of JSON.
 fn read_arguments(text: &str) -> serde_json::Value {
     serde_json::from_str(text).unwrap_or_else(|_| text.into())
 }

@@ -32,7 +32,9 @@ pub struct EntryDraft {
     pub kind: EntryKind,
     pub text: String,
     pub priority: Option<Priority>,
+    #[serde(default)]
     pub follow_ups: Vec<String>,
+    #[serde(default)]
     pub citations: Vec<FindingId>,
     /// The sequence numbers of the entries that this one corrects. In JSON, one number stands alone, and none is null,
     /// as in older logs.

@@ -19,6 +19,7 @@ mod hint;
 mod index;
 pub mod kept;
 mod load;
+mod meet;
 mod prepare;
 mod private;
 mod profile;

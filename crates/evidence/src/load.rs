@@ -12,6 +12,7 @@ use casebook_protocol::{Precision, TimeBasis, Timestamp};
 use super::fields::{self, Shape};
 use super::hint::Hint;
 use super::index::{Block, Entry, Looked, Manifest, Meta, Stored, VERSION, Writer, cache_folder, now};
+use super::meet::{self, Met};
 use super::prepare::{self, Prepared};
 use super::private;
 use super::profile::Profile;
@@ -37,8 +38,8 @@ enum Said {
     Source(Box<Done>),
 }
 
-/// A source that was read, its file, and the hits of the rules.
-type Done = (Stored, Manifest, BTreeMap<usize, Kept>);
+/// A source that was read, its file, the hits of the rules, and its connections.
+type Done = (Stored, Manifest, BTreeMap<usize, Kept>, Met);
 
 struct Batch {
     entries: Vec<Entry>,
@@ -132,7 +133,7 @@ fn write_all(
     total: u64,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Vec<Stored>, LoadError> {
-    let mut sources = Vec::new();
+    let (mut sources, mut met): (Vec<Stored>, Vec<Met>) = (Vec::new(), Vec::new());
     let mut grams = Grams::new();
     let (mut before, mut shown) = (0u64, 0u64);
     for said in hear {
@@ -155,7 +156,8 @@ fn write_all(
                 }
             }
             Said::Source(done) => {
-                let (stored, entry, kept) = *done;
+                let (stored, entry, kept, connections) = *done;
+                met.push(connections);
                 writer.hits(i64::try_from(sources.len()).unwrap_or(i64::MAX), kept)?;
                 before += stored.source.bytes;
                 progress(Progress {
@@ -169,6 +171,7 @@ fn write_all(
             }
         }
     }
+    meet::compare(&mut sources.iter_mut().map(|stored| &mut stored.source).collect::<Vec<_>>(), &met);
     Ok(sources)
 }
 
@@ -203,6 +206,7 @@ struct Reading {
     latest: Option<i64>,
     times: BTreeMap<(Option<u8>, TimeBasis), u64>,
     rules: Option<SourcePass>,
+    met: Met,
 }
 
 impl Reading {
@@ -245,6 +249,7 @@ impl Reading {
         let rules = rules.and_then(|rules| SourcePass::new(rules, &source.sensor, &source.file, source.format));
         Ok(Self {
             rules,
+            met: Met::default(),
             shape: Arc::new(prepared.detected.shape.clone()),
             file: source.file.as_str().into(),
             resolver: Resolver::new(prepared.plan.clone()),
@@ -302,6 +307,7 @@ impl Reading {
         let mut fields = parsed.fields;
         self.profile.add(self.source.records, &fields);
         let (time, ingested) = self.resolver.resolve(&mut fields);
+        self.met.add(&fields, time.map(|t| t.ns));
         if let Some(rules) = &mut self.rules {
             rules.add(&fields, bytes, (self.number, self.next), time.map(|t| t.ns));
         }
@@ -392,6 +398,6 @@ impl Reading {
         let Found { outer: file, size, mtime, inode, .. } = found;
         let manifest = Manifest { file, size, mtime, sha256, inode };
         let kept = self.rules.map(SourcePass::finish).unwrap_or_default();
-        (Stored { source, shape: Shape::clone(&self.shape), names, cache, outer }, manifest, kept)
+        (Stored { source, shape: Shape::clone(&self.shape), names, cache, outer }, manifest, kept, self.met)
     }
 }

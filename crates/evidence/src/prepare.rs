@@ -81,7 +81,7 @@ impl Prepared {
         plan.host = host;
         plan.carry = carries(detected.shape.format, &candidates, sample.len());
         let of_record: Vec<String> = sample.iter().map(|fields| plan.host_of(fields)).collect();
-        plan.offsets = clock::offsets(&candidates, &of_record);
+        plan.offsets = clock::offsets(&candidates, &of_record, &clock::classes(&sample));
         notes.extend(sums.map(|why| format!("{why}: its times are those of the period, not of an event")));
         // The W3C format is in UTC, except in the Windows firewall log.
         let zoneless = (detected.shape.format != Format::W3c || detected.local) && zone::open(&plan, &candidates);

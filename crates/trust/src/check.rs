@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::claim::{self, Corpus};
 use casebook_protocol::{
-    ArtifactId, CallId, CallStatus, Checked, Citation, CitationCheck, FindingDraft, FindingKind, Locator, RecordRef,
-    TimeBasis, Timestamp, ToolCall, tool,
+    ArtifactId, CallId, CallStatus, Checked, Citation, CitationCheck, EventTime, FindingDraft, FindingKind, Locator,
+    RecordRef, TimeBasis, Timestamp, ToolCall, tool,
 };
 
 mod cite;
@@ -119,6 +119,21 @@ impl Exhibits {
             }
         }
         Checked { citations, faults }
+    }
+
+    /// The finding with the basis of its time as the cited records have it, if the finding claims a stronger one. The
+    /// time of an aggregate is never that of an event.
+    pub fn based(&self, finding: &FindingDraft) -> FindingDraft {
+        let mut finding = finding.clone();
+        let (mut corpus, mut times) = (Corpus::default(), Vec::new());
+        for citation in &finding.citations {
+            self.citation(citation, &finding, &mut corpus, &mut times);
+        }
+        if let Some(time) = &mut finding.time {
+            let cited = basis_of(time, &times).filter(|basis| *basis != TimeBasis::Aggregation);
+            time.basis = cited.map_or(time.basis, |basis| basis.min(time.basis));
+        }
+        finding
     }
 
     /// What the rules would cap the finding or drop its time for; empty if it stands as it is.
@@ -268,6 +283,11 @@ pub fn timeless(finding: &FindingDraft) -> Option<FindingDraft> {
     (occurred || finding.time.is_some()).then(|| FindingDraft { time: None, kind, ..finding.clone() })
 }
 
+/// The strongest basis of the cited times that are this time.
+fn basis_of(time: &EventTime, times: &[CitedTime]) -> Option<TimeBasis> {
+    times.iter().filter(|cited| time.precision.shows(cited.at, time.at)).map(|cited| cited.basis).max()
+}
+
 fn check_time(finding: &FindingDraft, times: &[CitedTime], faults: &mut Vec<String>) {
     let Some(time) = &finding.time else {
         if finding.kind == FindingKind::Occurrence {
@@ -275,7 +295,7 @@ fn check_time(finding: &FindingDraft, times: &[CitedTime], faults: &mut Vec<Stri
         }
         return;
     };
-    match times.iter().filter(|t| time.precision.shows(t.at, time.at)).map(|t| t.basis).max() {
+    match basis_of(time, times) {
         None => faults.push(format!("no cited record has the time {}", time.at)),
         Some(basis) if time.basis > basis => {
             faults.push(format!(

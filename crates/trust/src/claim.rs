@@ -74,9 +74,33 @@ pub fn has_word(text: &str, word: &str) -> bool {
 
 /// Where a claim begins to say what it excepts from an absence, in bytes.
 pub fn exception(claim: &str) -> Option<usize> {
-    const WORDS: [&str; 6] = ["other than", "except", "apart from", "besides", "aside from", "beyond"];
+    const WORDS: [&str; 7] =
+        ["other than", "except", "apart from", "besides", "aside from", "beyond", "different from"];
     let lower = claim.to_ascii_lowercase();
-    WORDS.iter().filter_map(|word| lower.find(word)).min()
+    WORDS.iter().filter_map(|word| lower.find(word)).chain(compared(&lower)).min()
+}
+
+/// Where "another … than" or "elsewhere than" begins.
+fn compared(lower: &str) -> Option<usize> {
+    const FIRST: [&str; 5] = ["other", "another", "others", "elsewhere", "otherwise"];
+    const MORE: [&str; 16] = [
+        "more", "less", "fewer", "later", "earlier", "longer", "shorter", "greater", "larger", "smaller", "higher",
+        "lower", "older", "newer", "sooner", "rather",
+    ];
+    /// Words between the two.
+    const BETWEEN: usize = 6;
+    let words: Vec<(usize, &str)> = lower
+        .split_whitespace()
+        .map(|word| {
+            (word.as_ptr() as usize - lower.as_ptr() as usize, word.trim_matches(|c: char| !c.is_alphanumeric()))
+        })
+        .collect();
+    // "no other logon lasted longer than" excepts nothing.
+    let ends = |from: usize| {
+        let near = words.iter().skip(from).take(BETWEEN + 2).map(|(_, word)| *word).collect::<Vec<_>>();
+        near.windows(2).any(|pair| matches!(pair, [before, "than"] if !MORE.contains(before)))
+    };
+    words.iter().enumerate().find(|(n, (_, word))| FIRST.contains(word) && ends(*n)).map(|(_, (at, _))| *at)
 }
 
 /// Splits at commas, except inside a number such as `1,204`.

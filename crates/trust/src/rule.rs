@@ -7,6 +7,7 @@ use casebook_protocol::{
     Checked, Credibility, Finding, FindingId, Guard, Judgement, Review, ReviewDraft, Reviewed, Rule, Score, SourceInfo,
 };
 
+mod order;
 mod reach;
 mod stated;
 mod tie;

@@ -41,8 +41,10 @@ pub(super) struct JudgementForm {
     /// What you checked, what it showed, what keeps the score from being higher.
     pub rationale: String,
     /// Ids of findings, also of earlier rounds, that support it from another source.
+    #[serde(default)]
     pub corroborated_by: Vec<String>,
     /// Ids of findings that cannot be true together with it.
+    #[serde(default)]
     pub contradicted_by: Vec<String>,
 }
 
@@ -55,8 +57,10 @@ pub(super) struct TimelineForm {
     #[serde(default)]
     pub keep: Vec<usize>,
     /// The new and the changed events.
+    #[serde(default)]
     pub events: Vec<EventForm>,
     /// The gaps, the most significant first; at most three.
+    #[serde(default)]
     pub gaps: Vec<GapForm>,
     /// How well the story holds together, 0.0 to 1.0, by the rubric.
     #[schemars(range(min = 0.0, max = 1.0))]

@@ -5,8 +5,8 @@ use casebook_agent::model::form::Faults;
 use casebook_agent::model::prompt::{JOURNAL_READ, Section, Written, channels, scaled};
 use casebook_agent::reasoner::Done;
 use casebook_protocol::{
-    Answer, CallId, CallStatus, CheckedFinding, Citation, DomainToolset, FindingId, Judgement, LeadDraft, Locator,
-    MAX_LEADS, ReviewDraft, ReviewView, Score, one_line,
+    Answer, CallId, CallStatus, CheckedFinding, Citation, Domain, DomainToolset, FindingId, Judgement, LeadDraft,
+    Locator, MAX_LEADS, ReviewDraft, ReviewView, Score, one_line,
 };
 use serde_json::{Map, Value, json};
 
@@ -41,12 +41,18 @@ pub(super) fn sections(view: &ReviewView, room: usize) -> Vec<Section<'_>> {
     sections
 }
 
+/// Experts with the same tools stand together.
 fn toolsets(toolsets: &[DomainToolset]) -> Section<'_> {
-    let shown = |t: &DomainToolset| {
-        let tools: Vec<&str> = t.toolset.tools.iter().map(|tool| tool.name.as_str()).collect();
-        json!({"domain": t.domain, "toolset": t.toolset.name, "tools": tools})
-    };
-    Section::fixed(section("toolsets", &toolsets.iter().map(shown).collect()))
+    let mut same: Vec<(&str, Vec<&str>, Vec<&Domain>)> = Vec::new();
+    for one in toolsets {
+        let tools: Vec<&str> = one.toolset.tools.iter().map(|tool| tool.name.as_str()).collect();
+        match same.iter_mut().find(|(name, known, _)| *name == one.toolset.name && *known == tools) {
+            Some((.., domains)) => domains.push(&one.domain),
+            None => same.push((&one.toolset.name, tools, vec![&one.domain])),
+        }
+    }
+    let shown = same.iter().map(|(name, tools, domains)| json!({"domains": domains, "toolset": name, "tools": tools}));
+    Section::fixed(section("toolsets", &shown.collect()))
 }
 
 fn earlier(rank: u8, findings: &[CheckedFinding]) -> Section<'_> {

@@ -11,9 +11,11 @@ pub(super) struct PlanForm {
     /// The one question of this round.
     pub question: String,
     /// The domains that it goes to, from the roster; empty for every Expert, as always in discovery.
+    #[serde(default)]
     pub to: Vec<String>,
     /// Names, addresses, hashes, ids to follow, each exactly as the findings or the alert write it; at
     /// most 50.
+    #[serde(default)]
     pub follow: Vec<String>,
     /// Ids of the open `leads` that the question takes up.
     #[serde(default)]
@@ -39,8 +41,10 @@ pub(super) struct ReportForm {
     /// What set it off, as far as shown; otherwise "not determined" and how far it was traced.
     pub root_cause: String,
     /// What to do, most urgent first, one concrete step each.
+    #[serde(default)]
     pub actions: Vec<String>,
     /// What stays open, and who or what could answer it.
+    #[serde(default)]
     pub open_questions: Vec<String>,
     /// Ids of the findings that the verdict rests on, the weightiest first.
     pub findings: Vec<String>,

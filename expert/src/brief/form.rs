@@ -22,16 +22,19 @@ pub(super) struct FindingForm {
     /// Needed for an occurrence.
     pub time: Option<TimeForm>,
     /// What it is about.
+    #[serde(default)]
     pub entities: Vec<EntityForm>,
     #[schemars(schema_with = "one_of::<Bearing>")]
     pub bearing: Bearing,
     #[schemars(schema_with = "weights")]
     pub weight: Weight,
+    #[serde(default)]
     pub about_alert: bool,
     /// MITRE ATT&CK id, or null.
     pub technique: Option<String>,
     #[schemars(range(min = 0.0, max = 1.0))]
     pub confidence: f64,
+    #[serde(default)]
     pub citations: Vec<CitationForm>,
     /// What would settle what stays open, or null.
     pub look_next: Option<String>,

@@ -8,9 +8,6 @@ use casebook_protocol::{CallStatus, Citation, Entity, FindingDraft, Locator, Sco
 
 use super::form::{CitationForm, CitationKind, FindingForm, InvestigateForm};
 
-/// The shortest useful quotation, in characters.
-const QUOTE: usize = 3;
-
 /// A finding, and what is wrong with its form. A citation that cannot be used is left out.
 pub(super) struct Taken {
     pub(super) draft: FindingDraft,
@@ -68,10 +65,9 @@ fn citation(done: &[Done], place: &str, form: CitationForm, faults: &mut Faults)
     let value = form.value.as_deref().map(str::trim).filter(|v| !v.is_empty());
     let text = match form.kind {
         CitationKind::Literal => {
-            let quote = form.quote.filter(|q| q.trim().chars().count() >= QUOTE);
+            let quote = form.quote.filter(|q| !q.trim().is_empty());
             if quote.is_none() {
-                let what = format!("a literal citation needs the text at that place, at least {QUOTE} characters");
-                faults.add(format!("{place}/quote"), what);
+                faults.add(format!("{place}/quote"), "a literal citation needs the text at that place");
             }
             quote
         }

@@ -29,7 +29,7 @@ fn faults(taken: &[Taken], done: &[Done]) -> Vec<Vec<String>> {
     let exhibits = exhibits(taken.iter().map(|taken| &taken.draft), done);
     let of = |taken: &Taken| {
         let mut all = taken.faults.clone();
-        all.extend(exhibits.objections(&taken.draft));
+        all.extend(exhibits.objections(&exhibits.based(&taken.draft)));
         all
     };
     taken.iter().map(of).collect()

@@ -29,6 +29,7 @@ pub(super) fn settled(
     draft: &FindingDraft,
     exhibits: &Exhibits,
 ) -> (FindingDraft, Checked, Option<String>) {
+    let draft = &exhibits.based(draft);
     let checked = check(state, domain, draft, exhibits);
     let timeless = timeless(draft).filter(|_| !checked.valid());
     let again = timeless.map(|timeless| (check(state, domain, &timeless, exhibits), timeless));

@@ -92,7 +92,17 @@ impl Shown<'_> {
         let each = head.as_object_mut().and_then(|map| map.remove("each")).unwrap_or_default();
         let mut items: Vec<(usize, Value)> = Vec::new();
         let mut key = String::new();
+        let mut whole: Option<String> = None;
         for line in lines {
+            if line == "/raw" {
+                whole = Some(String::new());
+                continue;
+            }
+            if let Some(raw) = &mut whole {
+                raw.push_str(if raw.is_empty() { "" } else { "\n" });
+                raw.push_str(line.strip_prefix("| ")?);
+                continue;
+            }
             if let (Some(text), Some((_, item))) = (line.strip_prefix("| "), items.last_mut()) {
                 let raw = item.get("raw").and_then(Value::as_str).map(|raw| format!("{raw}\n")).unwrap_or_default();
                 item.as_object_mut()?.insert("raw".to_owned(), format!("{raw}{text}").into());
@@ -104,6 +114,9 @@ impl Shown<'_> {
             let mut whole = each.clone();
             merge(&mut whole, serde_json::from_str(item).ok()?);
             items.push((place.parse().ok()?, whole));
+        }
+        if let Some(raw) = whole {
+            head.as_object_mut()?.insert("raw".to_owned(), raw.into());
         }
         if !items.is_empty() {
             let mut all = vec![Value::Null; items.iter().map(|(place, _)| place + 1).max()?];

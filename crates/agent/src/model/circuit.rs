@@ -34,6 +34,8 @@ pub enum Change {
 #[derive(Debug, Clone)]
 pub struct Circuit {
     pace: Pace,
+    /// The provider has answered before, so that its settings are right and a failure is likely to pass.
+    known: bool,
     outage: Option<Outage>,
 }
 
@@ -53,12 +55,18 @@ struct Outage {
 impl Circuit {
     #[must_use]
     pub const fn new(pace: Pace) -> Self {
-        Self { pace, outage: None }
+        Self { pace, known: false, outage: None }
+    }
+
+    /// How attempts follow each other: no number limits them if the provider has answered before, only the time.
+    pub const fn pace(&self) -> Pace {
+        if self.known { Pace { attempts: u32::MAX, ..self.pace } } else { self.pace }
     }
 
     /// Whether an attempt of at most `takes` may begin, for a call that has `left`.
     pub fn admit(&mut self, now: Instant, takes: Duration, left: Duration) -> Admission {
-        let patience = self.pace.outage;
+        // A task that fails can end an investigation: it waits for a provider that worked, as long as its call may take.
+        let patience = if self.known { Duration::MAX } else { self.pace.outage };
         let Some(outage) = self.outage.as_mut().filter(|outage| outage.failures >= AFTER) else { return Admission::Go };
         let wait = match outage.trying {
             _ if now < outage.until => outage.until.duration_since(now),
@@ -103,6 +111,7 @@ impl Circuit {
 
     /// The provider answered.
     pub fn answered(&mut self, now: Instant) -> Option<Change> {
+        self.known = true;
         let outage = self.outage.take().filter(|outage| outage.failures >= AFTER)?;
         Some(Change::Closed { failures: outage.failures, lasted: now.duration_since(outage.since) })
     }
@@ -146,6 +155,20 @@ mod tests {
         let closed = Change::Closed { failures: 8, lasted: now.duration_since(start) - Duration::from_millis(1) };
         assert_eq!(circuit.answered(now), Some(closed));
         assert_eq!((circuit.admit(now, LONGEST, LONGEST), circuit.answered(now)), (Admission::Go, None));
+    }
+
+    #[tokio::test]
+    async fn provider_that_worked_is_waited_for_as_long_as_the_call_may_take() {
+        let (mut circuit, mut now) = (Circuit::new(Pace::default()), Instant::now());
+        assert_eq!(circuit.pace().attempts, Pace::default().attempts);
+        circuit.answered(now);
+        assert_eq!(circuit.pace().attempts, u32::MAX);
+        let waits = fail(&mut circuit, &mut now, 12, &off());
+        assert_eq!(waits[9..], [64.0, 128.0, 256.0]);
+        assert_eq!(circuit.admit(now, LONGEST, LONGEST * 2), Admission::Wait(LONGEST));
+        assert!(matches!(circuit.admit(now, LONGEST, LONGEST / 2), Admission::Refuse(_)), "not beyond its own time");
+        circuit.failed(now + LONGEST, now + LONGEST, &Failed::final_(Fault::Rejected, "HTTP 401"));
+        assert!(matches!(circuit.admit(now + LONGEST, LONGEST, LONGEST * 9), Admission::Refuse(_)), "a key is wrong");
     }
 
     #[tokio::test]

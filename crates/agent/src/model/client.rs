@@ -94,7 +94,6 @@ impl Wired {
 pub struct Client {
     models: BTreeMap<String, Arc<Wired>>,
     http: reqwest::Client,
-    pace: Pace,
 }
 
 impl std::fmt::Debug for Client {
@@ -120,7 +119,7 @@ impl Client {
         });
         let models = models.collect::<Result<_, NoKey>>()?;
         let http = send::http().map_err(|error| OpenError::Http(one_line(&error.to_string(), 200)))?;
-        Ok(Self { models, http, pace })
+        Ok(Self { models, http })
     }
 
     async fn answer(&self, wired: &Wired, ask: &Ask, time: Duration, made: &AtomicU32) -> Result<Answered, Failed> {
@@ -128,6 +127,7 @@ impl Client {
         let profile = &wired.profile;
         let codec = Codec::of(profile.provider);
         let draft = codec.encode(profile, ask);
+        let pace = wired.circuit().pace();
         let attempt = || async {
             let permit = wired.permits.acquire().await;
             wired.admitted(deadline).await?;
@@ -139,7 +139,7 @@ impl Client {
             wired.ended(begun, decoded.as_ref().err());
             decoded
         };
-        let Decoded { version, reply, tokens } = retry::attempts(self.pace, deadline, attempt).await?;
+        let Decoded { version, reply, tokens } = retry::attempts(pace, deadline, attempt).await?;
         let counted = counted(tokens, draft.body.len(), reply.bytes());
         let (estimated, tokens) = (counted != tokens, counted);
         let cost_micros = profile.price.map_or(0, |price| price.cost(&tokens));

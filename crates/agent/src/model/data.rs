@@ -43,8 +43,18 @@ pub fn result(call: &ToolCall, text: &str, limit: usize, looks: bool) -> String 
     {
         return of_evidence(call, text, &value, limit, looks);
     }
+    if call.tool == LOOKED_UP
+        && call.status == CallStatus::Answered
+        && let Some(shown) = serde_json::from_str(text).ok().and_then(|value| listed::looked_up(&value))
+        && shown.len() <= limit
+    {
+        return format!("result of call {} ({tool}), {} bytes, whole\n{}", call.id, text.len(), block(&shown));
+    }
     written(call, &tool, text, limit, looks)
 }
+
+/// The Critic's tool for results.
+const LOOKED_UP: &str = "get_tool_result";
 
 /// The tools over evidence files, whose results have a known form.
 const EVIDENCE_TOOLS: [&str; 10] = [
@@ -61,7 +71,11 @@ const EVIDENCE_TOOLS: [&str; 10] = [
 ];
 
 fn of_evidence(call: &ToolCall, text: &str, value: &Value, limit: usize, looks: bool) -> String {
-    match listed::listed(&call.tool, &call.arguments, value, limit) {
+    let listed = match call.tool.as_str() {
+        "get_record" => listed::record(value, limit),
+        tool => listed::listed(tool, &call.arguments, value, limit),
+    };
+    match listed {
         Some(listed) => {
             let head = format!("result of call {} ({}), {} bytes", call.id, call.tool, text.len());
             let notes = match listed.notes.is_empty() {

@@ -40,7 +40,7 @@ pub(super) fn stated(sample: &[Fields], plan: &TimePlan) -> Option<Offset> {
     });
     let add = -stated.filter(|east| *east != 0)?;
     let (field, path, by) = (own.key.clone(), own.path.clone(), "what the log states at its start".to_owned());
-    Some(Offset { host: String::new(), field, path, zoned: false, add, by, agree: 1, of: 1 })
+    Some(Offset { host: String::new(), field, path, zoned: false, add, by, agree: 1, of: 1, except: None })
 }
 
 /// `(UTC-8:00)`, `(GMT+2)` or `(UTC)`, in nanoseconds.
@@ -137,7 +137,17 @@ impl Prepared {
         let (host, own, at) = self.local(line, alerted)?;
         let add = clock::zone(alerted, at)?;
         let (field, path) = (own.key.clone(), own.path.clone());
-        Some(Offset { host, field, path, zoned: false, add, by: "the alert's own time".into(), agree: 1, of: 1 })
+        Some(Offset {
+            host,
+            field,
+            path,
+            zoned: false,
+            add,
+            by: "the alert's own time".into(),
+            agree: 1,
+            of: 1,
+            except: None,
+        })
     }
 
     /// The host of the record on `line`, its time field, and its time read as UTC in the year nearest to `alerted`.

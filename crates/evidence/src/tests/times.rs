@@ -96,6 +96,62 @@ fn wrong_clock_is_corrected_on_all_sources_of_its_host() {
 }
 
 #[test]
+fn correction_leaves_out_a_class_whose_clock_is_right() {
+    // The agent writes local time, four hours behind; the records of its own service are in UTC.
+    let written = |i: usize| {
+        let (hour, channel) = if i % 4 == 0 { (20, "Agent") } else { (16, "Security") };
+        format!(
+            r#"{{"EventTime":"2024-01-01 {hour}:00:{i:02}","@timestamp":"2024-01-01T20:00:{i:02}.400Z","Channel":"{channel}","n":{i}}}"#
+        )
+    };
+    let folder = Folder::of("a.json", &many(written).join("\n"));
+    let catalog = folder.open();
+    assert_eq!(line(&catalog, "a.json", 1), "2024-01-01T20:00:00Z Record Second EventTime");
+    assert_eq!(line(&catalog, "a.json", 2), "2024-01-01T20:00:01Z ClockCorrected Second EventTime");
+    let notes = catalog.sources()[0].notes.join("; ");
+    assert!(
+        notes.contains("+4:00:00 makes it UTC") && notes.contains("right in records whose Channel is Agent"),
+        "{notes}"
+    );
+}
+
+#[test]
+fn clocks_of_two_sensors_are_compared_by_shared_connections() {
+    let flow = |second: usize, i: usize| {
+        format!(
+            r#"{{"event_type":"flow","timestamp":"2024-01-01T10:00:{second:02}.000000+0000","src_ip":"192.0.2.{i}","src_port":{},"dest_ip":"192.0.2.99","dest_port":22,"proto":"TCP"}}"#,
+            40_000 + i
+        )
+    };
+    let login = |second: usize, i: usize| {
+        format!(
+            "2024-01-01T10:00:{second:02}+00:00 web sshd[{i}]: Accepted publickey for eve from 192.0.2.{i} port {} ssh2",
+            40_000 + i
+        )
+    };
+    let of = |late: usize| {
+        let folder = Folder::new(&[
+            ("eve.json", many(|i| flow(i, i)).join("\n").as_bytes()),
+            ("auth.log", many(|i| login(i + late, i)).join("\n").as_bytes()),
+        ]);
+        let catalog = folder.open();
+        let notes = |n: usize| {
+            catalog.sources()[n].notes.iter().filter(|n| n.contains("connections")).cloned().collect::<Vec<_>>()
+        };
+        (notes(0), notes(1))
+    };
+    let (auth, eve) = of(7);
+    assert_eq!(
+        auth,
+        [
+            "its times of 20 of 20 connections or logins that eve also has are 7.0 s after the times there: the clocks differ, or one of the two notes another moment"
+        ]
+    );
+    assert!(eve[0].contains("that auth also has are 7.0 s before"), "{eve:?}");
+    assert_eq!(of(1), (vec![], vec![]), "a second is a delay");
+}
+
+#[test]
 fn delay_that_varies_is_not_a_zone() {
     // A few seconds or hours of delay that vary are no zone.
     check(

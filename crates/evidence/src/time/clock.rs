@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use casebook_protocol::one_line;
 use serde::{Deserialize, Serialize};
 
 use super::names::{self, Class};
@@ -26,6 +27,94 @@ pub(crate) struct Offset {
     /// Records that agree, and records with both fields.
     pub(crate) agree: usize,
     pub(crate) of: usize,
+    /// A class of records whose clock is right: a field and its values.
+    #[serde(default)]
+    pub(crate) except: Option<(String, Vec<String>)>,
+}
+
+impl Offset {
+    /// False for a record of a class whose clock is right.
+    pub(crate) fn applies(&self, get: impl Fn(&str) -> Option<String>) -> bool {
+        let Some((path, values)) = &self.except else { return true };
+        get(path).is_none_or(|value| !values.contains(&value))
+    }
+}
+
+/// Fields that tell kinds of records apart, as [`names::key`] gives them.
+const CLASSES: [&str; 14] = [
+    "eventid",
+    "channel",
+    "providername",
+    "provider",
+    "sourcename",
+    "eventtype",
+    "type",
+    "category",
+    "program",
+    "app",
+    "product",
+    "dataset",
+    "module",
+    "logname",
+];
+/// The most values of such a field.
+const VALUES_MAX: usize = 24;
+
+/// A field that tells kinds of records apart, with its value in each record.
+pub(crate) type Classes = Vec<(String, Vec<Option<String>>)>;
+
+pub(crate) fn classes(sample: &[Vec<(String, String)>]) -> Classes {
+    let paths: BTreeSet<&String> = sample
+        .iter()
+        .flatten()
+        .map(|(path, _)| path)
+        .filter(|path| CLASSES.contains(&names::key(path).as_str()))
+        .collect();
+    let of = |path: &String| {
+        let value = |fields: &Vec<(String, String)>| fields.iter().find(|(p, _)| p == path).map(|(_, v)| v.clone());
+        (path.clone(), sample.iter().map(value).collect::<Vec<_>>())
+    };
+    let few = |(_, values): &(String, Vec<Option<String>>)| {
+        (2..=VALUES_MAX).contains(&values.iter().flatten().collect::<BTreeSet<_>>().len())
+    };
+    paths.into_iter().map(of).filter(few).collect()
+}
+
+/// The differences of one host, each with its record.
+type Diffs = Vec<(usize, i64)>;
+
+/// Takes out the records of a class whose clock is right, if the others are off by about `add`.
+fn without_class(
+    diffs: &mut Diffs,
+    add: i64,
+    near: std::ops::RangeInclusive<i64>,
+    classes: &Classes,
+) -> Option<(String, Vec<String>)> {
+    let right = |diff: i64| near.contains(&diff);
+    let off = |diff: i64| near.contains(&(diff - add));
+    let most = |count: usize, of: usize| count * 10 >= of * 9;
+    for (path, values) in classes {
+        let mut groups: BTreeMap<&str, Vec<i64>> = BTreeMap::new();
+        for (record, diff) in &*diffs {
+            let value = values.get(*record).and_then(Option::as_deref).unwrap_or_default();
+            groups.entry(value).or_default().push(*diff);
+        }
+        let of_class =
+            |all: &Vec<i64>| all.len() >= LEAST && most(all.iter().filter(|d| right(**d)).count(), all.len());
+        let (except, others): (Vec<_>, Vec<_>) =
+            groups.into_iter().partition(|(value, all)| !value.is_empty() && of_class(all));
+        let others: Vec<i64> = others.into_iter().flat_map(|(_, all)| all).collect();
+        if except.is_empty() || others.len() < LEAST || !most(others.iter().filter(|d| off(**d)).count(), others.len())
+        {
+            continue;
+        }
+        let except: Vec<String> = except.into_iter().map(|(value, _)| value.to_owned()).collect();
+        let is_of =
+            |record: usize| values.get(record).and_then(Option::as_ref).is_some_and(|value| except.contains(value));
+        diffs.retain(|(record, _)| !is_of(*record));
+        return Some((path.clone(), except));
+    }
+    None
 }
 
 /// One sentence for each different offset.
@@ -44,9 +133,14 @@ pub(crate) fn notes(offsets: &[Offset]) -> Vec<String> {
             let fields: Vec<&str> = fields.into_iter().collect();
             let (agree, of) = offsets.first().map_or((0, 0), |o| (o.agree, o.of));
             format!(
-                "the clock{} in {} is off: {sign}{h}:{m:02}:{s:02} makes it UTC, by {by} ({agree} of {of} records looked at agree)",
+                "the clock{} in {} is off: {sign}{h}:{m:02}:{s:02} makes it UTC, by {by} ({agree} of {of} records looked at agree){}",
                 of_hosts(&offsets),
-                fields.join(", ")
+                fields.join(", "),
+                offsets.first().and_then(|o| o.except.as_ref()).map_or_else(String::new, |(path, values)| format!(
+                    "; it is right in records whose {} is {}",
+                    one_line(path, 80),
+                    one_line(&values.join(" or "), 120)
+                ))
             )
         })
         .collect()
@@ -63,12 +157,15 @@ fn of_hosts(offsets: &[&Offset]) -> String {
 }
 
 /// `hosts` has the host of each record, in lower case.
-pub(crate) fn offsets(candidates: &[Candidate], hosts: &[String]) -> Vec<Offset> {
+pub(crate) fn offsets(candidates: &[Candidate], hosts: &[String], classes: &Classes) -> Vec<Offset> {
     let mut found: Vec<Offset> = Vec::new();
     let usable = |c: &&Candidate| !matches!(c.class, Class::Other | Class::Soft | Class::Ingestion) && has_clock(c);
     for utc in candidates.iter().filter(|c| c.class == Class::Utc) {
         for other in candidates.iter().filter(usable).filter(|c| c.class != Class::Utc) {
-            for (host, diffs) in by_host(utc, other, hosts) {
+            for (host, mut diffs) in by_host(utc, other, hosts) {
+                let off = modal(&far(&diffs), 2 * SECOND);
+                let except = off.and_then(|(add, _)| without_class(&mut diffs, add, -2 * SECOND..=2 * SECOND, classes));
+                let diffs: Vec<i64> = diffs.into_iter().map(|(_, diff)| diff).collect();
                 if let Some((add, agree)) = modal(&diffs, 2 * SECOND)
                     && add.abs() >= QUARTER
                     && agree >= LEAST
@@ -85,6 +182,7 @@ pub(crate) fn offsets(candidates: &[Candidate], hosts: &[String]) -> Vec<Offset>
                             by: utc.path.clone(),
                             agree,
                             of: diffs.len(),
+                            except,
                         },
                     );
                 }
@@ -93,10 +191,17 @@ pub(crate) fn offsets(candidates: &[Candidate], hosts: &[String]) -> Vec<Offset>
     }
     for local in candidates.iter().filter(usable).filter(|c| c.class != Class::Utc && without_zone(c)) {
         for zoned in candidates.iter().filter(|c| !matches!(c.class, Class::Other | Class::Soft) && with_zone(c)) {
-            for (host, diffs) in by_host(zoned, local, hosts) {
+            for (host, mut diffs) in by_host(zoned, local, hosts) {
+                let quarters = |(add, _): (i64, usize)| (add + QUARTER / 2).div_euclid(QUARTER) * QUARTER;
+                let off = modal(&far(&diffs), 120 * SECOND).map(quarters);
+                let except = off.and_then(|add| without_class(&mut diffs, add, -5 * SECOND..=120 * SECOND, classes));
+                let diffs: Vec<i64> = diffs.into_iter().map(|(_, diff)| diff).collect();
                 if let Some((add, agree)) = zone_of(&diffs) {
                     let (field, path, by) = (names::key(&local.path), local.path.clone(), zoned.path.clone());
-                    keep(&mut found, Offset { host, field, path, zoned: false, add, by, agree, of: diffs.len() });
+                    keep(
+                        &mut found,
+                        Offset { host, field, path, zoned: false, add, by, agree, of: diffs.len(), except },
+                    );
                 }
             }
         }
@@ -111,14 +216,19 @@ fn keep(found: &mut Vec<Offset>, offset: Offset) {
     }
 }
 
-fn by_host(a: &Candidate, b: &Candidate, hosts: &[String]) -> BTreeMap<String, Vec<i64>> {
-    let mut diffs: BTreeMap<String, Vec<i64>> = BTreeMap::new();
+/// The differences that are too large for a delay.
+fn far(diffs: &Diffs) -> Vec<i64> {
+    diffs.iter().map(|(_, diff)| *diff).filter(|diff| diff.abs() >= QUARTER / 2).collect()
+}
+
+fn by_host(a: &Candidate, b: &Candidate, hosts: &[String]) -> BTreeMap<String, Diffs> {
+    let mut diffs: BTreeMap<String, Diffs> = BTreeMap::new();
     for (record, host) in hosts.iter().enumerate() {
         if let (Some(a), Some(b)) = (a.at(record), b.at(record))
             && a.dated
             && b.dated
         {
-            diffs.entry(host.clone()).or_default().push(a.ns - b.ns);
+            diffs.entry(host.clone()).or_default().push((record, a.ns - b.ns));
         }
     }
     diffs

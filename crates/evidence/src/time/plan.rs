@@ -250,6 +250,6 @@ impl Resolver {
         }
         let host = self.plan.host_of(fields);
         let known = self.plan.offsets.iter().find(|o| o.field == own.key && o.zoned == moment.zoned && o.host == host);
-        known.map(|o| o.add)
+        known.filter(|o| o.applies(|path| get(fields, path).map(str::to_owned))).map(|o| o.add)
     }
 }

@@ -45,13 +45,16 @@ fn excepted(conditions: &Value, claim: &str) -> Result<(), String> {
     const NEGATED: [&str; 3] = ["ne", "not_contains", "not_regex"];
     let negated = |one: &&Value| one.get("op").and_then(Value::as_str).is_some_and(|op| NEGATED.contains(&op));
     let all = conditions.as_array().into_iter().flatten().chain(conditions.is_object().then_some(conditions));
-    let left_out: Vec<String> = all.filter(negated).flat_map(values_in).map(|value| value.to_lowercase()).collect();
+    let left_out: Vec<String> = all.filter(negated).flat_map(values_in).collect();
     let before = exception(claim).and_then(|at| claim.get(..at)).map(str::to_lowercase);
-    if left_out.is_empty() || before.is_some_and(|before| !left_out.iter().any(|value| names(&before, value))) {
+    if left_out.is_empty()
+        || before.is_some_and(|before| !left_out.iter().any(|value| names(&before, &value.to_lowercase())))
+    {
         return Ok(());
     }
-    Err("the query left values out, and the claim does not say so: write that nothing other than these was found"
-        .to_owned())
+    Err(format!(
+        "the query left out {left_out:?}, and the claim does not say so: write `other than` before these values"
+    ))
 }
 
 fn text(value: String, required: bool) -> Sought {

@@ -7,6 +7,7 @@ use casebook_protocol::{
     Coherence, EventTime, FindingId, Guard, Reviewed, Rule, Score, Timeline, TimelineDraft, TimelineEvent,
 };
 
+use super::order::{Placed, Stamp, one_moment, ordered};
 use super::{CAP_UNSUPPORTED, Stated, Ties, credible, guard};
 
 /// Turns a proposed Timeline into the valid one. `known` has every reviewed finding with
@@ -20,8 +21,9 @@ pub fn timeline(
     ties: &Ties<'_>,
 ) -> (Timeline, Vec<Guard>) {
     let mut guards = Vec::new();
-    let mut events: Vec<TimelineEvent> = Vec::new();
+    let mut events: Vec<Placed> = Vec::new();
     let mut placed: BTreeSet<FindingId> = BTreeSet::new();
+    let clocks = clocks(&draft, known, threshold);
     for (place, event) in draft.events.into_iter().enumerate() {
         let subject = event.findings.first().map_or_else(|| format!("event {}", place + 1), ToString::to_string);
         let standing: Vec<&Reviewed> =
@@ -39,7 +41,7 @@ pub fn timeline(
             guards.push(guard(Rule::Duplicate, subject, "its findings are in an earlier event: dropped"));
             continue;
         }
-        let Some(time) = best_time(&fresh) else {
+        let Some(time) = best_time(&fresh, &clocks) else {
             guards.push(guard(Rule::NoTime, subject, "none of its findings has a time: dropped"));
             continue;
         };
@@ -48,10 +50,11 @@ pub fn timeline(
             guards.push(guard(Rule::NewFact, subject, format!("{fault}: replaced by the claim of the finding")));
             description = fresh.first().map(|f| f.finding.draft.claim.clone()).unwrap_or_default();
         }
-        events.push(make_event(time, description, &fresh));
+        let stamps = fresh.iter().filter_map(|finding| Stamp::of(finding)).collect();
+        events.push(Placed { nth: place, event: make_event(time, description, &fresh), stamps });
     }
-    events.sort_by(|a, b| (a.time.at, &a.findings).cmp(&(b.time.at, &b.findings)));
-    let events = nearest(merge_same(events, &mut guards), known, ties, &mut guards);
+    let events = ordered(merge_same(events, &mut guards)).into_iter().map(|placed| placed.event).collect();
+    let events = nearest(events, known, ties, &mut guards);
     let mut gaps = draft.gaps;
     if gaps.len() > MAX_GAPS {
         guards.push(guard(Rule::TooManyGaps, "gaps", format!("{} named, {MAX_GAPS} kept", gaps.len())));
@@ -69,10 +72,29 @@ pub fn timeline(
     (Timeline { version, round, narrative: draft.narrative, events, gaps, score, label: Coherence::of(score) }, guards)
 }
 
-/// If times conflict, the stronger basis wins, then the more precise time, then the earlier one.
-fn best_time(findings: &[&Reviewed]) -> Option<EventTime> {
-    let times = findings.iter().filter_map(|f| f.finding.draft.time.as_ref());
-    times.max_by(|a, b| a.basis.cmp(&b.basis).then(b.precision.cmp(&a.precision)).then(b.at.cmp(&a.at))).cloned()
+/// How many proposed events have a time by the clock of each source.
+fn clocks(draft: &TimelineDraft, known: &BTreeMap<FindingId, Reviewed>, threshold: Score) -> BTreeMap<String, usize> {
+    let mut clocks: BTreeMap<String, usize> = BTreeMap::new();
+    for event in &draft.events {
+        let found = event.findings.iter().filter_map(|id| known.get(id)).filter(|f| credible(f, threshold));
+        let sources: BTreeSet<String> = found.filter_map(Stamp::of).map(|stamp| stamp.source).collect();
+        sources.into_iter().for_each(|source| *clocks.entry(source).or_default() += 1);
+    }
+    clocks
+}
+
+/// If times conflict, the stronger basis wins, then the clock that most events have, then the more precise time, then
+/// the earlier one.
+fn best_time(findings: &[&Reviewed], clocks: &BTreeMap<String, usize>) -> Option<EventTime> {
+    let times = findings.iter().filter_map(|f| {
+        let of_clock = Stamp::of(f).and_then(|stamp| clocks.get(&stamp.source)).copied();
+        Some((f.finding.draft.time.as_ref()?, of_clock.unwrap_or(0)))
+    });
+    let best = times.max_by(|(a, of_a), (b, of_b)| {
+        let by_clock = a.basis.cmp(&b.basis).then(of_a.cmp(of_b));
+        by_clock.then(b.precision.cmp(&a.precision)).then(b.at.cmp(&a.at))
+    });
+    best.map(|(time, _)| time.clone())
 }
 
 fn new_fact(description: &str, findings: &[&Reviewed]) -> Option<String> {
@@ -108,23 +130,21 @@ fn make_event(time: EventTime, description: String, findings: &[&Reviewed]) -> T
     }
 }
 
-/// True if both are the same moment, with different precision.
-fn one_moment(a: &EventTime, b: &EventTime) -> bool {
-    a.at == b.at || a.precision.shows(b.at, a.at) || b.precision.shows(a.at, b.at)
-}
-
 /// Two events at one moment with the same record are one occurrence.
-fn merge_same(events: Vec<TimelineEvent>, guards: &mut Vec<Guard>) -> Vec<TimelineEvent> {
-    let mut merged: Vec<TimelineEvent> = Vec::new();
-    for event in events {
-        let same = merged
-            .iter_mut()
-            .rev()
-            .find(|e| one_moment(&e.time, &event.time) && e.evidence.iter().any(|r| event.evidence.contains(r)));
-        let Some(first) = same else {
-            merged.push(event);
+fn merge_same(mut events: Vec<Placed>, guards: &mut Vec<Guard>) -> Vec<Placed> {
+    events.sort_by_key(|placed| placed.event.time.at);
+    let mut merged: Vec<Placed> = Vec::new();
+    for Placed { nth, event, stamps } in events {
+        let same = |placed: &&mut Placed| {
+            let other = &placed.event;
+            one_moment(&other.time, &event.time) && other.evidence.iter().any(|r| event.evidence.contains(r))
+        };
+        let Some(first) = merged.iter_mut().rev().find(same) else {
+            merged.push(Placed { nth, event, stamps });
             continue;
         };
+        first.stamps.extend(stamps);
+        let first = &mut first.event;
         let subject = event.findings.first().map(ToString::to_string).unwrap_or_default();
         guards.push(guard(Rule::Duplicate, subject, "another event has the same record at the same time: merged"));
         first.findings.extend(event.findings);
@@ -140,7 +160,7 @@ fn merge_same(events: Vec<TimelineEvent>, guards: &mut Vec<Guard>) -> Vec<Timeli
     merged
 }
 
-/// The events with the closest ties to the alert, and of these the ones with the best scores, in order of time.
+/// The events with the closest ties to the alert, and of these the ones with the best scores, in their order.
 fn nearest(
     events: Vec<TimelineEvent>,
     known: &BTreeMap<FindingId, Reviewed>,
@@ -152,9 +172,9 @@ fn nearest(
     }
     guards.push(guard(Rule::TooManyEvents, "events", format!("{} proposed, {MAX_EVENTS} kept", events.len())));
     let tie = |event: &TimelineEvent| event.findings.iter().filter_map(|id| known.get(id)).map(|f| ties.of(f)).max();
-    let mut ranked: Vec<_> = events.into_iter().map(|event| (tie(&event), event)).collect();
-    ranked.sort_by(|(a, x), (b, y)| b.cmp(a).then(y.score.get().total_cmp(&x.score.get())));
-    let mut events: Vec<_> = ranked.into_iter().take(MAX_EVENTS).map(|(_, event)| event).collect();
-    events.sort_by(|a, b| (a.time.at, &a.findings).cmp(&(b.time.at, &b.findings)));
-    events
+    let mut ranked: Vec<_> = events.into_iter().enumerate().map(|(n, event)| (tie(&event), n, event)).collect();
+    ranked.sort_by(|(a, _, x), (b, _, y)| b.cmp(a).then(y.score.get().total_cmp(&x.score.get())));
+    ranked.truncate(MAX_EVENTS);
+    ranked.sort_by_key(|(_, n, _)| *n);
+    ranked.into_iter().map(|(.., event)| event).collect()
 }

@@ -4,7 +4,8 @@
 use serde_json::{Map, Value, json};
 
 use super::cut::{FEW, TEXTS};
-use super::{escape_json, head, visible};
+use super::head as head_of;
+use super::{escape_json, visible};
 
 /// The tools whose answers are lists of items that belong together.
 const TOOLS: [&str; 6] = ["search", "around", "related", "count_by", "rule_hits", "sql"];
@@ -71,8 +72,13 @@ impl List {
         for item in &mut items {
             let text = item.remove("raw").and_then(|raw| raw.as_str().map(str::to_owned));
             let twice = with_fields && text.as_deref().is_some_and(|text| of_fields || is_object(text));
+            // Not asked for: the text says the same.
+            if !with_fields && text.is_some() {
+                item.remove("fields");
+            }
             texts.push(text.filter(|_| !twice));
         }
+        of_rules(&mut rest, &mut items);
         let mut each = Map::new();
         hoist(&mut items, &mut each);
         if !each.is_empty() {
@@ -107,13 +113,9 @@ impl List {
         for (n, (item, raw)) in self.items.iter().enumerate().filter(|(n, _)| shown(n)) {
             text.push_str(&format!("\n/{}/{n} {}", self.key, escape_json(&item.to_string(), false)));
             let Some(raw) = raw else { continue };
-            let (part, more) = if raw.len() > texts { (head(raw, texts), "…") } else { (raw.as_str(), "") };
+            let (part, more) = if raw.len() > texts { (head_of(raw, texts), "…") } else { (raw.as_str(), "") };
             cut += usize::from(!more.is_empty());
-            for line in visible(&format!("{part}{more}")).split('\n') {
-                text.push('\n');
-                text.push_str(MARGIN);
-                text.push_str(line);
-            }
+            quoted(&mut text, &format!("{part}{more}"));
         }
         let mut notes = Vec::new();
         if count < all {
@@ -125,6 +127,98 @@ impl List {
         }
         Listed { text, notes }
     }
+}
+
+/// What is said of a rule once in a result. Its id is not: tools take the title as well.
+const OF_A_RULE: [&str; 7] = ["title", "level", "bearing", "strength", "technique", "falsepositives", "look_next"];
+
+fn rule_in_short(rule: &Value) -> Value {
+    let known = OF_A_RULE.iter().filter_map(|key| Some(((*key).to_owned(), rule.get(*key)?.clone())));
+    Value::Object(known.collect())
+}
+
+/// Says once what each rule means: in the items its title stands.
+fn of_rules(rest: &mut Map<String, Value>, items: &mut [Map<String, Value>]) {
+    let mut rules: Vec<Value> = Vec::new();
+    let title = |rule: &Value| rule.get("title").cloned().unwrap_or_default();
+    if let Some(Value::Array(all)) = rest.get_mut("rules") {
+        all.iter_mut().for_each(|rule| *rule = Value::Object(without(rule, &["rule", "author", "references", "tags"])));
+        rules.clone_from(all);
+    }
+    if let Some(Value::Array(hits)) = rest.get_mut("hits") {
+        hits.iter_mut().for_each(|hit| *hit = Value::Object(without(hit, &["rule", "level"])));
+    }
+    let told = rules.len();
+    for item in items {
+        let Some(Value::Array(met)) = item.get_mut("rules") else { continue };
+        for rule in met {
+            if !rules.iter().any(|known| title(known) == title(rule)) {
+                rules.push(rule_in_short(rule));
+            }
+            *rule = title(rule);
+        }
+    }
+    let new: Vec<Value> = rules.split_off(told);
+    if !new.is_empty() {
+        rest.insert("each_rule".to_owned(), Value::Array(new));
+    }
+}
+
+fn without(value: &Value, keys: &[&str]) -> Map<String, Value> {
+    let mut map = value.as_object().cloned().unwrap_or_default();
+    keys.iter().for_each(|key| drop(map.remove(*key)));
+    map
+}
+
+/// One record with its text as lines, in at most about `limit` bytes.
+pub(super) fn record(result: &Value, limit: usize) -> Option<Listed> {
+    let mut head = result.as_object()?.clone();
+    let text = head.remove("raw")?.as_str()?.to_owned();
+    if is_object(&text) {
+        head.remove("fields");
+    }
+    let mut notes = Vec::new();
+    let mut out = escape_json(&pruned(&Value::Object(head)).to_string(), false);
+    let room = limit.saturating_sub(out.len());
+    let (part, more) = if text.len() > room { (head_of(&text, room), "…") } else { (text.as_str(), "") };
+    if !more.is_empty() {
+        notes.push(format!("the text is cut to {} bytes and ends in …", part.len()));
+    }
+    out.push_str("\n/raw");
+    quoted(&mut out, &format!("{part}{more}"));
+    (out.len() <= limit.saturating_mul(2)).then_some(Listed { text: out, notes })
+}
+
+/// Adds a text of the evidence, each line after the margin.
+fn quoted(out: &mut String, text: &str) {
+    for line in visible(text).split('\n') {
+        out.push('\n');
+        out.push_str(MARGIN);
+        out.push_str(line);
+    }
+}
+
+/// What the Critic looked up: the text of a record stands as lines.
+pub(super) fn looked_up(result: &Value) -> Option<String> {
+    let mut rest = result.as_object()?.clone();
+    let value = rest.get_mut("page")?.as_object_mut()?.get_mut("value")?;
+    let text = match value {
+        Value::String(text) if is_object(text) => std::mem::take(text),
+        Value::Object(map) => {
+            let text = map.remove("raw")?.as_str()?.to_owned();
+            if is_object(&text) {
+                map.remove("fields");
+            }
+            if let Some(Value::Array(met)) = map.get_mut("rules") {
+                met.iter_mut().for_each(|rule| *rule = rule_in_short(rule));
+            }
+            text
+        }
+        _ => return None,
+    };
+    let mut out = escape_json(&pruned(&Value::Object(rest)).to_string(), false);
+    quoted(&mut out, &text);
+    Some(out)
 }
 
 fn is_object(text: &str) -> bool {
@@ -176,7 +270,7 @@ mod tests {
         let shown = |arguments: &str, limit| listed("search", arguments, &result, limit).unwrap();
         assert_eq!(
             shown("{}", 1000).text,
-            r#"{"total":2,"total_is_exact":true,"each":{"source":"a","file":"a.log","time_basis":"record","fields":{"user":"mara"}},"searched":["a"]}
+            r#"{"total":2,"total_is_exact":true,"each":{"source":"a","file":"a.log","time_basis":"record"},"searched":["a"]}
 /records/0 {"line":1,"time":"2026-01-01T00:00:01Z"}
 | {"a":"C:\\x"}
 /records/1 {"line":2,"time":"2026-01-01T00:00:02Z"}
@@ -198,6 +292,35 @@ mod tests {
         let shown = cut.text.matches("\n/records/").count();
         assert_eq!(cut.notes, [format!("/records/{} to /records/48 are left out", shown - 1)]);
         assert_eq!(listed("search", "{}", &result, 400).unwrap().notes.len(), 2, "texts are cut as well");
+    }
+
+    #[test]
+    fn rule_is_explained_once_and_a_record_has_its_text_once() {
+        let rule = |title: &str| json!({"rule": "9f-id", "title": title, "level": "high", "look_next": "Who?"});
+        let with = |line: u64, rules: Value| {
+            let mut record = record(line, r#"{"user":"mara"}"#);
+            record.as_object_mut().unwrap().insert("rules".into(), rules);
+            record
+        };
+        let records = [with(1, json!([rule("A"), rule("B")])), with(2, json!([rule("A")]))];
+        let result = json!({"total": 2, "records": records});
+        assert_eq!(
+            listed("related", "{}", &result, 1000).unwrap().text,
+            r#"{"total":2,"each":{"source":"a","file":"a.log","time_basis":"record"},"each_rule":[{"title":"A","level":"high","look_next":"Who?"},{"title":"B","level":"high","look_next":"Who?"}]}
+/records/0 {"line":1,"rules":["A","B"],"time":"2026-01-01T00:00:01Z"}
+| {"user":"mara"}
+/records/1 {"line":2,"rules":["A"],"time":"2026-01-01T00:00:02Z"}
+| {"user":"mara"}"#
+        );
+        let whole = with(1, json!([rule("A")]));
+        let one = super::record(&whole, 1000).unwrap();
+        assert!(one.text.ends_with("\n/raw\n| {\"user\":\"mara\"}") && !one.text.contains("fields"), "{}", one.text);
+        let cut = super::record(&record(1, &"x".repeat(900)), 500).unwrap();
+        assert!(cut.text.len() < 520 && cut.text.ends_with("x…") && cut.notes.len() == 1, "{}", cut.text);
+        let looked = looked_up(&json!({"call": "c", "page": {"pointer": "/records/0", "value": whole}})).unwrap();
+        assert!(looked.contains(r#""title":"A""#) && !looked.contains("9f-id"), "{looked}");
+        assert!(looked.ends_with("\n| {\"user\":\"mara\"}") && !looked.contains("fields"), "{looked}");
+        assert_eq!(looked_up(&json!({"page": {"value": 7}})), None);
     }
 
     #[test]

@@ -1,0 +1,127 @@
+//! How far the clocks of two sensors are apart: connections and logins that both recorded, known by the address and the
+//! port of the client.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::facet::{Facet, names_of};
+use crate::source::Source;
+use crate::time::roles::{SECOND, modal};
+
+/// Connections that are kept of a source.
+const KEPT_MAX: usize = 20_000;
+/// Records without such fields after which a source is not looked at any more.
+const LOOKED_MAX: u64 = 5_000;
+/// Connections that two sources must share.
+const SHARED: usize = 5;
+/// Times closer than this are called equal.
+const APART: i64 = 2 * SECOND;
+/// Notes for one source.
+const NOTES_MAX: usize = 3;
+/// A client chooses its port from these.
+const CLIENT_PORTS: std::ops::RangeInclusive<u32> = 1024..=65_535;
+
+const PORTS: [&str; 12] = [
+    "srcport",
+    "sourceport",
+    "spt",
+    "idorigp",
+    "clientport",
+    "ipport",
+    "sourceportnumber",
+    "srcportnumber",
+    "cport",
+    "clientportnumber",
+    "sourcetransportport",
+    "l4srcport",
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Address,
+    Port,
+    Neither,
+}
+
+/// The first time of each connection of a source.
+#[derive(Debug, Default)]
+pub(crate) struct Met {
+    parts: HashMap<String, Part>,
+    first: HashMap<u64, i64>,
+    looked: u64,
+}
+
+impl Met {
+    pub(crate) fn add(&mut self, fields: &[(String, String)], at: Option<i64>) {
+        let hopeless = self.first.is_empty() && self.looked >= LOOKED_MAX;
+        let Some(at) = at.filter(|_| !hopeless && self.first.len() < KEPT_MAX) else { return };
+        self.looked += 1;
+        let (mut address, mut port) = (None, None);
+        for (path, value) in fields {
+            let part = match self.parts.get(path) {
+                Some(part) => *part,
+                None => *self.parts.entry(path.clone()).or_insert_with(|| part(path)),
+            };
+            match part {
+                Part::Address if address.is_none() => address = Some(value),
+                Part::Port if port.is_none() => port = value.parse().ok().filter(|port| CLIENT_PORTS.contains(port)),
+                _ => {}
+            }
+        }
+        if let (Some(address), Some(port)) = (address.and_then(|text| text.parse::<std::net::IpAddr>().ok()), port) {
+            let mut hasher = DefaultHasher::new();
+            (address, port).hash(&mut hasher);
+            self.first.entry(hasher.finish()).and_modify(|first| *first = at.min(*first)).or_insert(at);
+        }
+    }
+
+    /// The difference to the times of the other source, and how many connections have it of those that both have.
+    fn apart(&self, other: &Self) -> Option<(i64, usize, usize)> {
+        let diffs = self.first.iter().filter_map(|(key, at)| Some(at.checked_sub(*other.first.get(key)?)?));
+        let diffs: Vec<i64> = diffs.collect();
+        let (apart, agree) = modal(&diffs, SECOND).filter(|_| diffs.len() >= SHARED)?;
+        (agree >= SHARED && agree * 10 >= diffs.len() * 6 && apart.abs() >= APART).then_some((
+            apart,
+            agree,
+            diffs.len(),
+        ))
+    }
+}
+
+fn part(path: &str) -> Part {
+    let plain = |text: &str| text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase();
+    let parts: Vec<String> = path.rsplit('.').take(2).map(plain).collect();
+    let last = parts.first().cloned().unwrap_or_default();
+    let two = parts.iter().rev().cloned().collect::<Vec<_>>().concat();
+    let dotted = parts.iter().rev().cloned().collect::<Vec<_>>().join(".");
+    let is_of = |names: &[&str]| [&last, &two, &dotted].iter().any(|name| names.contains(&name.as_str()));
+    if is_of(&PORTS) {
+        Part::Port
+    } else if is_of(names_of(Facet::SrcIp)) {
+        Part::Address
+    } else {
+        Part::Neither
+    }
+}
+
+/// Notes in each of two sources of different sensors whose times of the same connections differ.
+pub(crate) fn compare(sources: &mut [&mut Source], met: &[Met]) {
+    let mut notes: Vec<Vec<String>> = vec![Vec::new(); sources.len()];
+    for (n, (one, of_one)) in sources.iter().zip(met).enumerate() {
+        for (other, of_other) in sources.iter().zip(met).filter(|(other, _)| other.sensor != one.sensor) {
+            let Some((apart, agree, of)) = of_one.apart(of_other) else { continue };
+            let tenths = apart.abs() / (SECOND / 10);
+            let way = if apart < 0 { "before" } else { "after" };
+            let note = format!(
+                "its times of {agree} of {of} connections or logins that {} also has are {}.{} s {way} the times there: the clocks differ, or one of the two notes another moment",
+                other.id,
+                tenths / 10,
+                tenths % 10
+            );
+            notes.iter_mut().skip(n).take(1).filter(|own| own.len() < NOTES_MAX).for_each(|own| own.push(note.clone()));
+        }
+    }
+    for (source, notes) in sources.iter_mut().zip(notes) {
+        source.notes.extend(notes);
+    }
+}
