@@ -27,6 +27,7 @@ mod forged;
 mod full;
 mod reference;
 mod reply;
+mod rotate;
 mod schema;
 mod service;
 mod verify;
