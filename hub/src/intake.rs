@@ -25,11 +25,13 @@ use crate::error::HubError;
 use crate::examination;
 use crate::state::{Case, State};
 
+mod announce;
 pub mod known;
 mod pace;
 #[cfg(test)]
 mod tests;
 
+pub use announce::OpenAnswer;
 use known::Known;
 pub use known::{Source, Wish, investigation_id};
 pub use pace::Capacity;
@@ -156,7 +158,7 @@ impl Intake {
         }
         self.watch(&investigation, sender);
         if accepted.fresh {
-            tracing::info!(%investigation, alert = %alert.id, severity = alert.severity.name(), "alert accepted");
+            self.announce(&accepted).await?;
         }
         let now = accepted.fresh.then(|| self.env.clock.now());
         self.enqueue(Job { investigation, alert, accepted: now }).await?;

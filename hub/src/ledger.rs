@@ -131,10 +131,11 @@ impl Ledger {
         };
         let news = if missed.is_empty() { recorded } else { &missed };
         for entry in news.iter().filter(|e| e.seq > self.published) {
-            self.publish(&subject::events(&self.investigation), serde_json::to_vec(entry)).await;
+            // First, since the last event that was published says where to go on after a crash.
             if let Event::TimelineRewritten { timeline } = &entry.event {
                 self.publish(&subject::timeline(&self.investigation), serde_json::to_vec(timeline)).await;
             }
+            self.publish(&subject::events(&self.investigation), serde_json::to_vec(entry)).await;
         }
         self.published = self.state.last_seq();
         Ok(())

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use casebook_protocol::subject::{self, Queue};
-use casebook_protocol::{Budget, Join, Joined, Role};
+use casebook_protocol::{Budget, Join, Joined, Role, one_line};
 use casebook_runtime::Env;
 use casebook_runtime::bus::Subscription;
-use casebook_runtime::nats::streams::Keeping;
+use casebook_runtime::nats::streams::{FOLLOWED, Keeping};
 use casebook_runtime::nats::{Asked, Connection, NatsError, Requests};
 use casebook_runtime::telemetry::meter;
 use casebook_runtime::wire::WIRE_VERSION;
@@ -17,7 +17,8 @@ use tokio::task::JoinSet;
 
 use crate::actor::HubHandle;
 use crate::error::HubError;
-use crate::intake::{self, Accepted, Intake, Source};
+pub use crate::intake::OpenAnswer;
+use crate::intake::{self, Intake, Source};
 use crate::roster::Roster;
 
 /// How often open investigations get the list of domains with an Expert.
@@ -58,19 +59,39 @@ struct Shared {
     roster: Arc<Mutex<Roster>>,
 }
 
-/// The answer to `casebook.open`, JSON.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+/// A request on `casebook.follow`, JSON.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Follow {
+    /// The name of the consumers.
+    name: String,
+    #[serde(default)]
+    from: Beginning,
+}
+
+#[derive(serde::Deserialize, Default)]
+#[serde(rename_all = "lowercase")]
+enum Beginning {
+    /// With everything that is stored.
+    #[default]
+    Start,
+    Now,
+}
+
+/// The answer to it.
+#[derive(serde::Serialize)]
 #[serde(untagged)]
-pub enum OpenAnswer {
-    Accepted {
-        /// The same alert always gets the same investigation.
-        investigation: String,
-        alert: String,
-        severity: String,
-    },
-    Refused {
-        error: String,
-    },
+enum Followed {
+    Made { consumers: Vec<Consumer> },
+    Refused { error: String },
+}
+
+#[derive(serde::Serialize)]
+struct Consumer {
+    stream: &'static str,
+    /// The subjects that it gets.
+    subject: &'static str,
+    consumer: String,
 }
 
 impl Service {
@@ -134,6 +155,7 @@ impl Service {
         let this = &self.shared;
         let joins = this.nats.serve(subject::JOINS, GROUP).await?;
         let opens = this.nats.serve(subject::OPEN, GROUP).await?;
+        let follows = this.nats.serve(subject::FOLLOW, GROUP).await?;
         let presence = this.env.bus.subscribe(subject::PRESENCE).await.map_err(|e| failed(&e))?;
         let hints = this.env.bus.subscribe(subject::WAITING).await.map_err(|e| failed(&e))?;
         let mut loops = self.loops.lock().await;
@@ -144,6 +166,7 @@ impl Service {
             });
         };
         spawn("letting workers in", Box::pin(Arc::clone(this).joins(joins)));
+        spawn("making consumers", Box::pin(Arc::clone(this).follows(follows)));
         spawn("answering alerts", Box::pin(Arc::clone(this).opens(opens)));
         spawn("watching workers", Box::pin(Arc::clone(this).presence(presence)));
         spawn("receiving hints", Box::pin(Arc::clone(this).hints(hints)));
@@ -262,14 +285,31 @@ impl Shared {
             accepted = self.intake.accept(&asked.bytes, Source::Nats) => accepted.map_err(|refused| refused.to_string()),
         };
         let answer = match accepted {
-            Ok(Accepted { investigation, alert, severity, .. }) => OpenAnswer::Accepted {
-                investigation: investigation.to_string(),
-                alert: alert.to_string(),
-                severity: severity.name().to_owned(),
-            },
+            Ok(accepted) => OpenAnswer::from(&accepted),
             Err(error) => OpenAnswer::Refused { error },
         };
         self.nats.answer(asked, serde_json::to_vec(&answer).unwrap_or_default()).await;
+    }
+
+    async fn follows(self: Arc<Self>, mut follows: Requests) {
+        while let Some(asked) = follows.next().await {
+            let answer = match self.followed(&asked.bytes).await {
+                Ok(consumers) => Followed::Made { consumers },
+                Err(error) => Followed::Refused { error },
+            };
+            self.nats.answer(&asked, serde_json::to_vec(&answer).unwrap_or_default()).await;
+        }
+    }
+
+    async fn followed(&self, bytes: &[u8]) -> Result<Vec<Consumer>, String> {
+        let Follow { name, from } = serde_json::from_slice(bytes).map_err(|e| format!("expected a name: {e}"))?;
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        if !(1..=32).contains(&name.len()) || !name.chars().all(plain) {
+            return Err(format!("expected a name of 1 to 32 letters, digits, - and _, got {:?}", one_line(&name, 80)));
+        }
+        let from_start = matches!(from, Beginning::Start);
+        self.nats.prepare_follower(&name, from_start, self.keeping).await.map_err(|e| e.to_string())?;
+        Ok(FOLLOWED.iter().map(|(stream, subject)| Consumer { stream, subject, consumer: name.clone() }).collect())
     }
 
     async fn attend(self: Arc<Self>) {

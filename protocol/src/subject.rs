@@ -9,6 +9,10 @@ use crate::{ArtifactId, Domain, InvestigationId, Role, Severity, TaskId};
 pub const ALERTS: &str = "casebook.alerts";
 /// Incoming alerts, answered with the id of the investigation.
 pub const OPEN: &str = "casebook.open";
+/// Alerts that a Hub has accepted: what it answers on [`OPEN`], JSON.
+pub const ACCEPTED: &str = "casebook.accepted";
+/// Requests of other programs for consumers of their own, JSON.
+pub const FOLLOW: &str = "casebook.follow";
 /// The final report of every investigation, JSON.
 pub const REPORTS: &str = "casebook.reports";
 /// Prefix of messages between our own processes. They are hints and may be lost or duplicated.

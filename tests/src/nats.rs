@@ -71,6 +71,7 @@ impl Broker {
 pub struct Nats {
     pub broker: Broker,
     others: Option<String>,
+    users: Vec<User>,
     folder: tempfile::TempDir,
 }
 
@@ -92,7 +93,7 @@ impl Nats {
         let path = folder.path().join("server.conf");
         let config = config.map(|text| std::fs::write(&path, text).map(|()| path.clone())).transpose()?;
         let broker = Broker::start_on(program, &folder.path().join("nats"), config)?;
-        Ok(Self { broker, others: None, folder })
+        Ok(Self { broker, others: None, users: Vec::new(), folder })
     }
 
     /// Starts `program` with its store in the folder `store`.
@@ -110,17 +111,35 @@ impl Nats {
 
     /// Like [`Nats::guarded`], with this server program.
     pub fn guarded_on(program: &Path, users: &[User]) -> Result<Self> {
-        let password = |user: &User| format!("password-of-{}", user.name());
-        let quoted = users.iter().map(|user| (user.clone(), format!("\"{}\"", password(user)))).collect::<Vec<_>>();
-        let nats = Self::start_on(program, Some(&accounts(&quoted)))?;
+        let mut nats = Self::start_on(program, Some(&Self::accounts(users, "password")))?;
+        nats.users = users.to_vec();
         std::fs::create_dir_all(nats.credentials())?;
-        for user in users {
-            let text = format!("{}:{}\n", user.name(), password(user));
-            std::fs::write(nats.credentials().join(user.name()), text)?;
-        }
+        nats.write_credentials("password")?;
         nats.write("mac.key", &"casebook".repeat(8))?;
         std::fs::set_permissions(nats.mac_key(), Permissions::from_mode(0o600))?;
         Ok(nats)
+    }
+
+    /// The configuration of a server on which the passwords of `users` begin with `word`.
+    fn accounts(users: &[User], word: &str) -> String {
+        let quoted = |user: &User| (user.clone(), format!("\"{word}-of-{}\"", user.name()));
+        accounts(&users.iter().map(quoted).collect::<Vec<_>>())
+    }
+
+    /// Gives the server other passwords while it runs.
+    pub fn change_passwords(&mut self, word: &str) -> Result<()> {
+        self.write("server.conf", &Self::accounts(&self.users, word))?;
+        self.broker.signal(Signal::HUP);
+        Ok(())
+    }
+
+    /// Writes the file of each user.
+    pub fn write_credentials(&self, word: &str) -> Result<()> {
+        for user in &self.users {
+            let text = format!("{name}:{word}-of-{name}\n", name = user.name());
+            std::fs::write(self.credentials().join(user.name()), text)?;
+        }
+        Ok(())
     }
 
     /// Starts a server with the users of a team with these domains.

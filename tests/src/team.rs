@@ -222,11 +222,30 @@ impl Processes {
         }
     }
 
+    pub fn signal(&mut self, i: usize, signal: Signal) {
+        if let Some(process) = self.members.get_mut(i).and_then(|member| member.process.as_mut()) {
+            process.signal(signal);
+        }
+    }
+
+    /// Asks a process to stop, and waits for its end. Blocks.
+    pub fn stop(&mut self, i: usize, patience: Duration) -> Result<std::process::ExitStatus> {
+        self.signal(i, Signal::TERM);
+        let end = Instant::now() + patience;
+        let process = self.members.get_mut(i).and_then(|member| member.process.as_mut());
+        let process = process.ok_or_else(|| format!("process {i} is not running"))?;
+        while Instant::now() < end {
+            if let Some(status) = process.ended() {
+                return Ok(status);
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Err(format!("process {i} does not stop within {patience:?}\n{}", self.tails()).into())
+    }
+
     /// Pauses a process (`SIGSTOP`) or continues it.
     pub fn pause(&mut self, i: usize, pause: bool) {
-        if let Some(process) = self.members.get_mut(i).and_then(|member| member.process.as_mut()) {
-            process.signal(signal(pause));
-        }
+        self.signal(i, signal(pause));
     }
 
     pub fn pause_server(&mut self, pause: bool) {

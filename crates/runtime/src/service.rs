@@ -17,7 +17,7 @@ pub mod work;
 pub use common::Common;
 pub use health::Health;
 pub use settings::Program;
-pub use signals::Stop;
+pub use signals::{Hangups, Stop};
 
 use clap::Args;
 
@@ -60,6 +60,7 @@ pub struct Service {
     pub common: Common,
     pub health: Health,
     pub stop: Stop,
+    pub hangups: Hangups,
 }
 
 /// Runs a service: reads the settings, prints what was asked for or calls `serve`, which ends after a request to stop.
@@ -97,7 +98,8 @@ where
     let ended = process::run(async {
         let stop = Stop::listen_with(Exit::Unfinished as i32, own.until_eof)
             .map_err(|e| Failure::failed(format!("cannot listen for signals: {e}")))?;
-        let service = Service { common, health, stop };
+        let hangups = Hangups::listen().map_err(|e| Failure::failed(format!("cannot listen for signals: {e}")))?;
+        let service = Service { common, health, stop, hangups };
         announced(program, &service).await?;
         tokio::select! {
             ended = serve(service.clone(), options) => ended,

@@ -22,10 +22,12 @@ use casebook_tests::run::{self, demo};
 
 mod api;
 mod cluster;
+mod follow;
 mod forged;
 mod full;
 mod reference;
 mod reply;
+mod rotate;
 mod schema;
 mod service;
 mod verify;
@@ -125,7 +127,7 @@ fn users(evidence: &Path) -> Vec<User> {
     let domains: BTreeSet<Domain> = catalog.sources().iter().map(|s| s.domain.clone()).collect();
     let experts = domains.iter().map(|d| User::Worker(Queue::new(Role::Expert, Some(d))));
     let others = [Role::Director, Role::Critic].map(|role| User::Worker(Queue::new(role, None)));
-    [User::Hub, User::Publisher, User::Reader].into_iter().chain(others).chain(experts).collect()
+    [User::Hub, User::Publisher, User::Reader, User::Integration].into_iter().chain(others).chain(experts).collect()
 }
 
 #[test]
@@ -175,7 +177,7 @@ fn investigation_over_nats_gives_the_embedded_report() {
 #[test]
 fn server_refuses_each_forbidden_subject_of_each_role() {
     let domains = ["network", "endpoint"].map(|d| Domain::new(d).unwrap());
-    let mut users = vec![User::Hub, User::Publisher, User::Reader];
+    let mut users = vec![User::Hub, User::Publisher, User::Reader, User::Integration];
     users.extend([Role::Director, Role::Critic].map(|role| User::Worker(Queue::new(role, None))));
     users.extend(domains.iter().map(|d| User::Worker(Queue::new(Role::Expert, Some(d)))));
     let queues: Vec<Queue> =
@@ -202,6 +204,10 @@ fn server_refuses_each_forbidden_subject_of_each_role() {
             "$JS.API.CONSUMER.DELETE.CASEBOOK_TASKS.critic",
             "$JS.API.STREAM.UPDATE.CASEBOOK_TASKS",
             "$JS.ACK.CASEBOOK_CASES.low.x",
+            "casebook.accepted",
+            "casebook.api.CONSUMER.CREATE.CASEBOOK_LOG.x",
+            "casebook.api.CONSUMER.DURABLE.CREATE.CASEBOOK_LOG.x",
+            "casebook.api.CONSUMER.MSG.NEXT.CASEBOOK_ALERTS.hub",
             "$SYS.REQ.SERVER.PING",
         ]
         .map(String::from),

@@ -33,7 +33,7 @@ const TASKS: &str = "casebook.task.";
 /// Public JSON messages. One that is too large is replaced by a reference to it.
 const PUBLIC: [&str; 3] = ["casebook.events.", "casebook.timeline.", subject::REPORTS];
 /// Messages that must not be lost, so the server confirms them.
-const KEPT: [&str; 2] = [subject::REPORTS, "casebook.dead."];
+const KEPT: [&str; 4] = [subject::REPORTS, subject::ACCEPTED, "casebook.timeline.", "casebook.dead."];
 
 pub struct NatsBus {
     nats: Connection,

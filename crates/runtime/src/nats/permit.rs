@@ -28,6 +28,9 @@ pub enum User {
     Worker(Queue),
     Publisher,
     Reader,
+    /// Programs of others that miss no message. A Hub makes their consumers: who may create a consumer chooses the
+    /// subject to which the server delivers, and NATS does not check that.
+    Integration,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +48,7 @@ impl User {
             Self::Worker(queue) => queue.name(),
             Self::Publisher => "publisher".into(),
             Self::Reader => "reader".into(),
+            Self::Integration => "integration".into(),
         }
     }
 
@@ -64,10 +68,20 @@ impl User {
                 all_results(queues),
             ]
             .concat(),
+            Self::Integration => {
+                let followed = streams::FOLLOWED.iter().flat_map(|(stream, _)| {
+                    [
+                        format!("{IMPORTED_API}.CONSUMER.MSG.NEXT.{stream}.*"),
+                        format!("{IMPORTED_API}.CONSUMER.INFO.{stream}.*"),
+                        format!("$JS.ACK.{stream}.*.>"),
+                    ]
+                });
+                [subject::FOLLOW.into(), artifacts()].into_iter().chain(followed).collect()
+            }
         };
         let subscribe = match self {
             Self::Hub => vec!["casebook.>".into(), inbox],
-            Self::Worker(_) | Self::Publisher => vec![inbox],
+            Self::Worker(_) | Self::Publisher | Self::Integration => vec![inbox],
             Self::Reader => {
                 let heard = ["casebook.events.>", "casebook.timeline.>", subject::REPORTS, "casebook.dead.>"];
                 heard.into_iter().map(String::from).chain([inbox]).collect()

@@ -35,6 +35,7 @@ fn may_answer(asked: &str, reply: &str) -> bool {
     let asker = match asked.strip_prefix(subject::JOINS.trim_end_matches('>')) {
         Some(queue) => queue.replace('.', "-"),
         None if asked == subject::OPEN => User::Publisher.name(),
+        None if asked == subject::FOLLOW => User::Integration.name(),
         None => return false,
     };
     reply.starts_with(permit::REPLACED) || reply.starts_with(&permit::inbox(&asker))
@@ -122,6 +123,8 @@ mod tests {
             ("casebook.open", "_INBOX_publisher", false),
             ("casebook.open", "_INBOX.x.1", false),
             ("casebook.open", "casebook.reports", false),
+            ("casebook.follow", "_INBOX_integration.x", true),
+            ("casebook.follow", "_INBOX_publisher.x", false),
             ("casebook.open", "$JS.API.STREAM.PURGE.CASEBOOK_LOG", false),
             ("casebook.hub.join.critic", "_INBOX_critic.x", true),
             ("casebook.hub.join.critic", "_INBOX_critics.x", false),

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use async_nats::jetstream::consumer::{AckPolicy, pull};
+use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
 use async_nats::jetstream::context::GetStreamErrorKind;
 use async_nats::jetstream::stream::{Compression, Config, DiscardPolicy, RetentionPolicy, StorageType};
 use casebook_protocol::Severity;
-use casebook_protocol::subject::Queue;
+use casebook_protocol::subject::{self, Queue};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -21,11 +21,24 @@ pub const ARTIFACTS: &str = "CASEBOOK_ARTIFACTS";
 /// The last event and the last Timeline of each investigation.
 pub const LIVE: &str = "CASEBOOK_LIVE";
 pub const REPORTS: &str = "CASEBOOK_REPORTS";
+pub const ACCEPTED: &str = "CASEBOOK_ACCEPTED";
 pub const DEAD: &str = "CASEBOOK_DEAD";
 
 /// The default time after which a job without a sign of life is delivered again. Its holder sends one every third of
 /// this time.
 pub const LEASE: Duration = Duration::from_secs(30);
+
+/// The streams that other programs may follow, each with the subjects that they get.
+pub const FOLLOWED: [(&str, &str); 4] = [
+    (ACCEPTED, subject::ACCEPTED),
+    (LOG, "casebook.log.*"),
+    (LIVE, "casebook.timeline.*"),
+    (REPORTS, subject::REPORTS),
+];
+/// The most consumers of a followed stream, since each takes memory of the server.
+const FOLLOWERS: usize = 64;
+/// Messages that a follower may have without an acknowledgement, and the time until it gets one of them again.
+const UNACKNOWLEDGED: (i64, Duration) = (1_000, Duration::from_secs(60));
 
 const QUEUE: i64 = 1_000_000;
 
@@ -91,7 +104,7 @@ fn fixed(keeping: Keeping) -> Vec<Config> {
     let alerts = Config {
         retention: RetentionPolicy::WorkQueue,
         max_messages: QUEUE,
-        ..stream(ALERTS, casebook_protocol::subject::ALERTS, keeping)
+        ..stream(ALERTS, subject::ALERTS, keeping)
     };
     let artifacts = Config { allow_direct: true, ..stream(ARTIFACTS, "casebook.artifact.>", keeping) };
     vec![
@@ -102,7 +115,8 @@ fn fixed(keeping: Keeping) -> Vec<Config> {
         stream(&results(None), "casebook.result.hub.>", keeping),
         artifacts,
         live,
-        stream(REPORTS, casebook_protocol::subject::REPORTS, keeping),
+        stream(REPORTS, subject::REPORTS, keeping),
+        stream(ACCEPTED, subject::ACCEPTED, keeping),
         stream(DEAD, "casebook.dead.>", keeping),
     ]
 }
@@ -128,7 +142,7 @@ pub(crate) fn consumer_of(queue: &str) -> Option<(&'static str, String)> {
     if let Some(name) = queue.strip_prefix("casebook.hub.case.") {
         return Some((CASES, name.to_owned()));
     }
-    (queue == casebook_protocol::subject::ALERTS).then(|| (ALERTS, "hub".to_owned()))
+    (queue == subject::ALERTS).then(|| (ALERTS, "hub".to_owned()))
 }
 
 impl Connection {
@@ -142,10 +156,10 @@ impl Connection {
             different.take(self.ensure_stream(config).await)?;
         }
         for severity in Severity::ALL.into_iter().rev() {
-            let filter = format!("{}.>", casebook_protocol::subject::cases(severity));
+            let filter = format!("{}.>", subject::cases(severity));
             different.take(self.ensure_consumer(CASES, consumer(severity.name(), filter, keeping)).await)?;
         }
-        let alerts = consumer("hub", casebook_protocol::subject::ALERTS.to_owned(), keeping);
+        let alerts = consumer("hub", subject::ALERTS.to_owned(), keeping);
         different.take(self.ensure_consumer(ALERTS, alerts).await)?;
         different.all()
     }
@@ -155,8 +169,33 @@ impl Connection {
         let mut different = Different::default();
         let results = stream(&results(Some(queue)), &format!("casebook.result.{queue}.>"), keeping);
         different.take(self.ensure_stream(results).await)?;
-        let filter = format!("{}.>", casebook_protocol::subject::tasks(queue.role, queue.domain.as_ref()));
+        let filter = format!("{}.>", subject::tasks(queue.role, queue.domain.as_ref()));
         different.take(self.ensure_consumer(TASKS, consumer(&queue.name(), filter, keeping)).await)?;
+        different.all()
+    }
+
+    /// Creates the consumers of another program, with one name in each stream of [`FOLLOWED`]. They begin with the
+    /// first message that is stored, or with the next one.
+    ///
+    /// # Errors
+    /// [`NatsError::Different`] if they exist and begin elsewhere.
+    pub async fn prepare_follower(&self, name: &str, from_start: bool, keeping: Keeping) -> Result<(), NatsError> {
+        let failed = |reason: String| NatsError::Failed { doing: format!("make the consumers of {name}"), reason };
+        let deliver_policy = if from_start { DeliverPolicy::All } else { DeliverPolicy::New };
+        let (max_ack_pending, ack_wait) = UNACKNOWLEDGED;
+        let mut different = Different::default();
+        for (stream, filter) in FOLLOWED {
+            let found = self.jetstream.get_stream(stream).await.map_err(|e| failed(reason(&e)))?;
+            let full = found.cached_info().state.consumer_count >= FOLLOWERS;
+            if full && found.get_consumer::<pull::Config>(name).await.is_err() {
+                return Err(failed(format!(
+                    "{stream} has {FOLLOWERS} consumers already; delete those that nobody uses"
+                )));
+            }
+            let asked = consumer(name, filter.to_owned(), keeping);
+            let asked = pull::Config { deliver_policy, max_ack_pending, ack_wait, ..asked };
+            different.take(self.ensure_consumer(stream, asked).await)?;
+        }
         different.all()
     }
 

@@ -1,4 +1,4 @@
-//! SIGTERM and Ctrl-C: the first asks to drain, the second ends the process at once.
+//! SIGTERM and Ctrl-C: the first asks to drain, the second ends the process at once. SIGHUP asks to read files again.
 
 use std::time::Duration;
 
@@ -12,6 +12,29 @@ impl Stopper {
     pub fn stop(&self) {
         // An error means that all receivers are gone.
         let _ = self.0.send(true);
+    }
+}
+
+/// Requests to read files again. A clone gets each request.
+#[derive(Debug, Clone)]
+pub struct Hangups(watch::Receiver<u64>);
+
+impl Hangups {
+    /// Listens for SIGHUP, which no longer ends the process.
+    pub fn listen() -> std::io::Result<Self> {
+        let mut hangup = signal(SignalKind::hangup())?;
+        let (sender, receiver) = watch::channel(0);
+        tokio::spawn(async move {
+            while hangup.recv().await.is_some() {
+                sender.send_modify(|count| *count += 1);
+            }
+        });
+        Ok(Self(receiver))
+    }
+
+    /// False if there will be no more.
+    pub async fn next(&mut self) -> bool {
+        self.0.changed().await.is_ok()
     }
 }
 

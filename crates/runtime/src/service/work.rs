@@ -9,6 +9,7 @@ use casebook_protocol::subject::Queue;
 use casebook_protocol::{Join, Member, one_line};
 use futures_util::future::try_join_all;
 
+use super::signals::Hangups;
 use super::{Common, Failure, Service};
 use crate::env::Env;
 use crate::nats::{self, Connection, JoinError, NatsError, Options};
@@ -71,6 +72,7 @@ pub async fn connected_with(service: &mut Service, options: Options) -> Result<O
             connection = nats::connect(&options) => match connection {
                 Ok(connection) => {
                     service.health.trouble(user, None);
+                    tokio::spawn(renewed(connection.clone(), service.hangups.clone()));
                     return Ok(Some(connection));
                 }
                 Err(error) => error,
@@ -85,6 +87,16 @@ pub async fn connected_with(service: &mut Service, options: Options) -> Result<O
         }
         if again(service, user, &error.to_string(), &mut pause).await {
             return Ok(None);
+        }
+    }
+}
+
+/// Connects again at each request to read the files again.
+async fn renewed(connection: Connection, mut hangups: Hangups) {
+    while hangups.next().await {
+        match connection.reconnect().await {
+            Ok(()) => tracing::info!("read the credentials again; connecting again"),
+            Err(error) => tracing::error!(%error, "cannot use the new credentials; the connection stays"),
         }
     }
 }
@@ -191,7 +203,7 @@ async fn kept_in(service: &Service, connection: &Connection, join: &Join) -> Fai
 pub async fn shown(service: &Service, connection: &Connection, user: &str, under_way: impl AsyncFn() -> u64) {
     loop {
         let (connected, under_way) = (connection.connected(), under_way().await);
-        service.health.trouble(user, connection.outage());
+        service.health.trouble(user, connection.trouble());
         service.health.queue(user, |queue| {
             queue.connected = connected;
             queue.under_way = under_way;

@@ -5,16 +5,50 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 fn schema(name: &str) -> jsonschema::Validator {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../docs/schemas/{name}.schema.json"));
-    let schema: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    let schema = read(name);
     jsonschema::draft202012::meta::validate(&schema).unwrap();
     jsonschema::draft202012::new(&schema).unwrap()
 }
 
-pub(super) fn holds(name: &str, bytes: &[u8]) {
-    let value: Value = serde_json::from_slice(bytes).unwrap();
-    let errors: Vec<String> = schema(name).iter_errors(&value).map(|e| format!("{}: {e}", e.instance_path())).collect();
-    assert_eq!(errors, Vec::<String>::new(), "{name}: {value}");
+fn read(name: &str) -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../docs/schemas/{name}.schema.json"));
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+/// Allows no field that the schema does not name, so that a schema that leaves one out is found.
+fn complete(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            object.values_mut().for_each(complete);
+            if object.get("type") == Some(&json!("object")) && object.contains_key("properties") {
+                object.insert("additionalProperties".into(), false.into());
+            }
+        }
+        Value::Array(all) => all.iter_mut().for_each(complete),
+        _ => {}
+    }
+}
+
+/// A schema without unknown fields.
+pub(super) struct Complete(&'static str, jsonschema::Validator);
+
+impl Complete {
+    pub(super) fn of(name: &'static str) -> Self {
+        let mut schema = read(name);
+        if name != "alert" {
+            complete(&mut schema);
+        }
+        Self(name, jsonschema::draft202012::new(&schema).unwrap())
+    }
+
+    pub(super) fn holds(&self, value: &Value) {
+        let errors: Vec<String> = self.1.iter_errors(value).map(|e| format!("{}: {e}", e.instance_path())).collect();
+        assert_eq!(errors, Vec::<String>::new(), "{}: {value}", self.0);
+    }
+}
+
+pub(super) fn holds(name: &'static str, bytes: &[u8]) {
+    Complete::of(name).holds(&serde_json::from_slice(bytes).unwrap());
 }
 
 #[test]
@@ -34,5 +68,8 @@ fn a_schema_says_no_to_what_is_not_published() {
     refuses("report", &report);
     refuses("timeline", &json!({"narrative": "no events"}));
     refuses("opened", &json!({"investigation": "i-1"}));
+    refuses("dead", &json!({"attempts": 1}));
+    refuses("follow", &json!({"name": "two words"}));
+    refuses("followed", &json!({"consumers": ["siem"]}));
     refuses("alert", &json!(["one", "two"]));
 }

@@ -1,0 +1,132 @@
+//! The state of the connection to the server. An outage is one line of the log, and so is its end.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use async_nats::{ClientError, Event, ServerError};
+
+use super::{Refusals, advised};
+
+#[derive(Debug, Default)]
+struct State {
+    known: bool,
+    /// Since when there is no connection.
+    away: Option<Instant>,
+    /// Why the server refuses us.
+    refused: Option<String>,
+}
+
+/// What an event means for people.
+#[derive(Debug, PartialEq, Eq)]
+enum News {
+    First,
+    Away,
+    Refused(String),
+    Back(Duration),
+    Forbidden(String),
+    Other(String),
+    Nothing,
+}
+
+/// Clones share one state.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Link(Arc<Mutex<State>>);
+
+impl Link {
+    /// Why the server refuses our credentials, with what to do; none if it does not.
+    pub(crate) fn refused(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).refused.clone()
+    }
+
+    pub(crate) fn heard(&self, event: Event, refusals: &Refusals) {
+        match self.news(event, Instant::now()) {
+            News::First => tracing::info!("connected to NATS"),
+            News::Away => tracing::warn!("no connection to the NATS server; work waits until it is back"),
+            News::Refused(why) => tracing::error!(why, "the NATS server refuses this process; work waits"),
+            News::Back(away) => tracing::info!(seconds = away.as_secs(), "connected to NATS again; work goes on"),
+            News::Forbidden(text) => {
+                tracing::error!(text, "the NATS server reports an error");
+                refusals.note(text);
+            }
+            News::Other(event) => tracing::warn!(event, "NATS"),
+            News::Nothing => {}
+        }
+    }
+
+    fn news(&self, event: Event, now: Instant) -> News {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            Event::Connected => {
+                state.refused = None;
+                match (std::mem::replace(&mut state.known, true), state.away.take()) {
+                    (true, Some(since)) => News::Back(now.saturating_duration_since(since)),
+                    (true, None) => News::Nothing,
+                    (false, _) => News::First,
+                }
+            }
+            Event::Disconnected if state.away.is_some() => News::Nothing,
+            Event::Disconnected => {
+                state.away = Some(now);
+                News::Away
+            }
+            Event::ServerError(error) if refusal(&error.to_string()) => state.refuse(&error.to_string()),
+            Event::ServerError(ServerError::Other(text)) => News::Forbidden(text),
+            Event::ClientError(ClientError::Other(text)) if refusal(&text) => state.refuse(&text),
+            // Each attempt to connect again has one.
+            Event::ClientError(_) if state.away.is_some() => News::Nothing,
+            Event::Draining | Event::Closed => News::Nothing,
+            event => News::Other(event.to_string()),
+        }
+    }
+}
+
+impl State {
+    fn refuse(&mut self, words: &str) -> News {
+        let why = advised(format!("the NATS server refuses the credentials ({})", words.trim_start_matches("nats: ")));
+        let fresh = self.refused.is_none();
+        self.refused = Some(why.clone());
+        if fresh { News::Refused(why) } else { News::Nothing }
+    }
+}
+
+/// Whether the words are about who we are, and not about one subject.
+fn refusal(words: &str) -> bool {
+    let words = words.to_lowercase();
+    ["authorization violation", "authentication"].iter().any(|known| words.contains(known))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outage_is_told_once_and_its_end_once() {
+        let (link, start) = (Link::default(), Instant::now());
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let failed = |text: &str| Event::ClientError(ClientError::Other(text.into()));
+        assert_eq!(link.news(Event::Connected, at(0)), News::First);
+        assert_eq!(link.news(Event::Disconnected, at(1)), News::Away);
+        for _ in 0..3 {
+            assert_eq!(link.news(failed("IO error"), at(2)), News::Nothing);
+            assert_eq!(link.news(Event::Disconnected, at(3)), News::Nothing);
+        }
+        assert_eq!(link.news(Event::Connected, at(9)), News::Back(Duration::from_secs(8)));
+        let told = link.news(Event::ServerError(ServerError::Other("Permissions Violation for x".into())), at(9));
+        assert_eq!(told, News::Forbidden("Permissions Violation for x".into()));
+        assert_eq!(link.refused(), None);
+    }
+
+    #[test]
+    fn refused_password_is_known_until_a_connection_stands() {
+        let (link, now) = (Link::default(), Instant::now());
+        let refused = || Event::ClientError(ClientError::Other("authorization violation".into()));
+        link.news(Event::Connected, now);
+        link.news(Event::Disconnected, now);
+        let News::Refused(why) = link.news(refused(), now) else { panic!("it is no refusal") };
+        assert!(why.contains("authorization violation") && why.contains("check that `credentials` names"), "{why}");
+        assert_eq!(link.news(refused(), now), News::Nothing);
+        assert_eq!(link.refused(), Some(why));
+        link.news(Event::Connected, now);
+        assert_eq!(link.refused(), None);
+    }
+}

@@ -1,0 +1,174 @@
+//! Changed credentials and restarts, while a team of real processes works.
+
+use std::ops::Range;
+use std::time::Instant;
+
+use casebook_protocol::Timestamp;
+use casebook_tests::chaos::books::Away;
+use casebook_tests::chaos::closing::unfinished;
+use casebook_tests::chaos::run::{Survived, alert, check};
+use casebook_tests::chaos::{Order, books::Ms};
+use casebook_tests::team::{Part, Processes, READY, Team as RealTeam};
+use rustix::process::Signal;
+use tokio::runtime::Runtime;
+
+use super::*;
+
+const PATIENCE: Duration = Duration::from_secs(90);
+
+fn now() -> Ms {
+    Timestamp::now().as_millisecond()
+}
+
+fn pause(milliseconds: u64) {
+    std::thread::sleep(Duration::from_millis(milliseconds));
+}
+
+/// A team with the investigations that it must end.
+struct Rig {
+    order: Order,
+    team: RealTeam,
+    runtime: Runtime,
+    expected: BTreeSet<InvestigationId>,
+}
+
+impl Rig {
+    fn start(order: Order) -> Self {
+        let team = RealTeam::start(&order.shape).unwrap();
+        Self { order, team, runtime: Runtime::new().unwrap(), expected: BTreeSet::new() }
+    }
+
+    fn send(&mut self, numbers: Range<usize>) {
+        let publisher = self.runtime.block_on(self.team.publisher()).unwrap();
+        for n in numbers {
+            let (alert, bytes) = alert(self.order.seed, n).unwrap();
+            self.expected.insert(casebook_hub::investigation_id(&alert.id, 1));
+            self.runtime.block_on(publisher.store(subject::ALERTS, bytes)).unwrap();
+        }
+    }
+
+    /// Waits until all has ended, and checks it.
+    fn end(&mut self, away: &[Away]) -> Survived {
+        let hub = self.runtime.block_on(self.team.connection()).unwrap();
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let open = self.runtime.block_on(unfinished(&hub, &self.expected));
+            if open.is_empty() {
+                break;
+            }
+            assert!(Instant::now() < end, "{open:?}\n{}", self.team.tails());
+            pause(500);
+        }
+        let mut survived = Survived::default();
+        let lease = Ms::try_from(self.order.shape.lease * 1_000).unwrap();
+        let checked = check(&self.team, &hub, &self.expected, (away, lease), &mut survived);
+        self.runtime.block_on(checked).unwrap();
+        survived.faults.extend(self.team.ended());
+        assert_eq!(survived.faults, Vec::<String>::new(), "{}", self.team.tails());
+        survived
+    }
+}
+
+/// Waits until each process is ready.
+fn ready(team: &mut Processes) {
+    (0..team.members.len()).for_each(|i| team.ready(i, READY).unwrap());
+}
+
+/// The processes whose health gives this reason.
+fn complaining(team: &Processes, reason: &str) -> usize {
+    let said = |i: usize| team.health(i).is_some_and(|answer| answer.reasons.iter().any(|why| why.contains(reason)));
+    (0..team.members.len()).filter(|i| said(*i)).count()
+}
+
+fn ids(team: &Processes) -> Vec<Option<u32>> {
+    team.members.iter().map(casebook_tests::team::Member::id).collect()
+}
+
+/// Lines of all logs that have this text.
+fn lines(team: &Processes, text: &str) -> usize {
+    team.logs().iter().map(|(_, log)| log.lines().filter(|line| line.contains(text)).count()).sum()
+}
+
+#[test]
+fn changed_passwords_need_no_restart() {
+    let mut rig = Rig::start(Order::of_one_each(41));
+    let began = ids(&rig.team);
+    rig.send(0..2);
+    pause(500);
+    let from = now();
+    rig.team.nats.change_passwords("new").unwrap();
+    let end = Instant::now() + READY;
+    while complaining(&rig.team, "refuses the credentials (authorization violation)") < rig.team.members.len() {
+        assert!(Instant::now() < end, "{}", rig.team.tails());
+        pause(100);
+    }
+    assert_eq!(complaining(&rig.team, "does not store writes"), 0, "it is no refused write");
+    rig.team.nats.write_credentials("new").unwrap();
+    ready(&mut rig.team);
+    let away = [Away { who: None, from, until: now() }];
+    rig.send(2..4);
+    rig.end(&away);
+    assert_eq!(ids(&rig.team), began, "no process was started again");
+    let all = rig.team.members.len();
+    let told = lines(&rig.team, "refuses this process");
+    assert!((all..all + 8).contains(&told), "one line for each connection, got {told}");
+    assert_eq!(lines(&rig.team, "\"target\":\"async_nats"), 0, "the library logs each attempt");
+}
+
+#[test]
+fn hangup_reads_credentials_again_and_ends_nothing() {
+    let mut rig = Rig::start(Order::of_one_each(42));
+    let began = ids(&rig.team);
+    rig.send(0..3);
+    pause(300);
+    let from = now();
+    (0..rig.team.members.len()).for_each(|i| rig.team.signal(i, Signal::HUP));
+    let end = Instant::now() + READY;
+    while lines(&rig.team, "read the credentials again") < rig.team.members.len() {
+        assert!(Instant::now() < end, "{}", rig.team.tails());
+        pause(50);
+    }
+    let away = [Away { who: None, from, until: now() + 1_000 }];
+    rig.end(&away);
+    // A file that cannot be used changes nothing.
+    let hub = rig.team.members.iter().position(|member| member.part == Part::Hub).unwrap();
+    let file = rig.team.nats.credentials().join("hub");
+    let kept = std::fs::read(&file).unwrap();
+    std::fs::write(&file, "broken").unwrap();
+    rig.team.signal(hub, Signal::HUP);
+    while lines(&rig.team, "cannot use the new credentials") == 0 {
+        assert!(Instant::now() < end + READY, "{}", rig.team.tails());
+        pause(50);
+    }
+    assert!(rig.team.health(hub).unwrap().ready);
+    std::fs::write(&file, kept).unwrap();
+    rig.send(3..4);
+    rig.end(&away);
+    assert_eq!(ids(&rig.team), began);
+}
+
+#[test]
+fn experts_of_one_domain_restart_one_by_one_without_repeating_a_call() {
+    let mut order = Order::small(43);
+    order.shape.parts = vec![(Part::Hub, 1), (Part::Director, 1), (Part::Critic, 1), (Part::Expert, 2)];
+    order.shape.domain = Some("network".into());
+    order.shape.latency = Duration::from_millis(250);
+    let mut rig = Rig::start(order);
+    let experts: Vec<usize> =
+        (0..rig.team.members.len()).filter(|i| rig.team.members[*i].part == Part::Expert).collect();
+    let mut sent = 0;
+    for _ in 0..2 {
+        for expert in &experts {
+            rig.send(sent..sent + 3);
+            sent += 3;
+            pause(700);
+            let status = rig.team.stop(*expert, Duration::from_secs(40)).unwrap();
+            assert!(status.success(), "{status}: {}", rig.team.tails());
+            rig.team.run(*expert).unwrap();
+            rig.team.ready(*expert, READY).unwrap();
+        }
+    }
+    let survived = rig.end(&[]);
+    assert_eq!((survived.models.again, survived.tools.again), (0, 0), "{survived}");
+    assert_eq!(survived.investigations, 12);
+}
