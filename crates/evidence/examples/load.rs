@@ -1,4 +1,5 @@
-//! Loads a folder of evidence and says how fast that was: `load FOLDER [INDEX [TOOL ARGUMENTS]…]`.
+//! Loads a folder of evidence and says how fast that was: `load [--rules] FOLDER [INDEX [TOOL ARGUMENTS]…]`.
+//! With `--rules`, the rules that Casebook comes with are evaluated.
 //!
 //! Prints each source as it was understood, then bytes per second, the largest memory the process had,
 //! and the size of the index. Each TOOL is then called, and timed, twice.
@@ -8,19 +9,26 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use casebook_evidence::{Catalog, EvidenceTools};
+use casebook_evidence::rules::RuleSet;
+use casebook_evidence::{Catalog, Declared, EvidenceTools};
 
 fn main() -> ExitCode {
-    let mut arguments = std::env::args_os().skip(1);
+    let mut arguments = std::env::args_os().skip(1).peekable();
+    let rule_set = arguments.next_if(|first| first == "--rules").map(|_| RuleSet::built_in());
     let Some(folder) = arguments.next().map(PathBuf::from) else {
-        eprintln!("usage: load FOLDER [INDEX [TOOL ARGUMENTS]…]");
+        eprintln!("usage: load [--rules] FOLDER [INDEX [TOOL ARGUMENTS]…]");
         return ExitCode::FAILURE;
     };
     let scratch = std::env::temp_dir().join(format!("casebook-load-{}.sqlite", std::process::id()));
     let given = arguments.next().map(PathBuf::from);
     let index = given.clone().unwrap_or_else(|| scratch.clone());
     let begun = Instant::now();
-    let catalog = match Catalog::open(&folder, &index, &mut |_| {}) {
+    let declared = Declared { rule_set, ..Declared::default() };
+    let opened = match declared.rule_set {
+        Some(_) => Catalog::declared_in(&folder, &index.with_extension("rules"), None, &declared, &mut |_| {}),
+        None => Catalog::open(&folder, &index, &mut |_| {}),
+    };
+    let catalog = match opened {
         Ok(catalog) => catalog,
         Err(error) => {
             eprintln!("{error}");
@@ -38,6 +46,7 @@ fn main() -> ExitCode {
     call(catalog, arguments.map(|a| a.to_string_lossy().into_owned()).collect());
     if given.is_none() {
         let _ = std::fs::remove_file(&index);
+        let _ = std::fs::remove_dir_all(index.with_extension("rules"));
         let _ = std::fs::remove_dir_all(format!("{}.cache", index.display()));
     }
     ExitCode::SUCCESS

@@ -6,6 +6,8 @@ mod explain;
 mod folder;
 pub(crate) mod hits;
 mod judgement;
+mod matching;
+mod needs;
 pub(crate) mod pass;
 mod plan;
 mod route;
@@ -28,7 +30,8 @@ pub use explain::{Explained, ExplainedPart};
 pub use folder::rule_files;
 pub use hits::{Group, GroupPart};
 pub use judgement::Judgement;
-use sigma::{Body, Document, Matcher, Matchers};
+use matching::Matchers;
+use sigma::{Body, Document, Matcher};
 use taxonomy::LogSources;
 use view::Slots;
 
@@ -249,7 +252,7 @@ impl RuleSet {
         let mut meeting: Vec<(usize, &Matcher)> =
             self.matchers.iter().filter(|(_, m)| m.logsource.meets(sources)).map(|(n, m)| (*n, m)).collect();
         meeting.sort_unstable_by_key(|(number, _)| *number);
-        let found = (!meeting.is_empty()).then(|| Arc::new(Matchers::new(meeting.into_iter())));
+        let found = (!meeting.is_empty()).then(|| Arc::new(Matchers::new(&meeting, &self.slots)));
         routes.insert(sources.clone(), found.clone());
         found
     }

@@ -190,7 +190,10 @@ fn only_one_module_names_the_mcp_library() {
 
 #[test]
 fn only_one_file_names_the_sigma_library() {
-    assert_eq!(naming("rsigma").into_iter().collect::<Vec<_>>(), ["crates/evidence/src/rules/sigma.rs"]);
+    assert_eq!(
+        naming("rsigma").into_iter().collect::<Vec<_>>(),
+        ["crates/evidence/src/rules/sigma.rs", "crates/evidence/src/rules/sigma/needs.rs"]
+    );
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::correlate::{Correlator, Episode, Occurrence, Part, Place};
 use super::explain::Explained;
 use super::hits::{Group, GroupPart, Hit, Kept};
+use super::matching::Seen;
 use super::route::Router;
 use super::view::{Columns, View};
 use super::{Rule, RuleSet, sigma};
@@ -30,6 +31,7 @@ pub(crate) struct Evaluator {
     rules: Arc<RuleSet>,
     router: Router,
     columns: Columns,
+    seen: Seen,
     whole: bool,
 }
 
@@ -39,7 +41,7 @@ impl Evaluator {
         let router = Router::new(rules, sensor, file)?;
         // The fields of these formats do not hold all words of a record.
         let whole = matches!(format, Format::KeyValue | Format::Cef | Format::ModSecurity | Format::CmTrace);
-        Some(Self { rules: Arc::clone(rules), router, columns: Columns::default(), whole })
+        Some(Self { rules: Arc::clone(rules), router, columns: Columns::default(), seen: Seen::default(), whole })
     }
 
     /// Calls `found` with the number of each rule that the record meets.
@@ -48,7 +50,23 @@ impl Evaluator {
         let fields = joined(fields);
         let view = self.columns.read(&self.rules.slots, &fields, text);
         let Some(matchers) = self.router.matchers(&self.rules, view) else { return };
-        matchers.matching(view).into_iter().for_each(|rule| found(rule, view));
+        matchers.matching(&self.rules, view, &mut self.seen).iter().for_each(|rule| found(*rule, view));
+    }
+
+    /// The numbers of the rules that the record meets: by one search, and by evaluating each rule.
+    #[cfg(test)]
+    pub(super) fn met_twice(&mut self, fields: &[(String, String)], bytes: &[u8]) -> (Vec<usize>, Vec<usize>) {
+        let (mut quickly, mut slowly) = (Vec::new(), Vec::new());
+        self.each(fields, bytes, |rule, _| quickly.push(rule));
+        let text = if self.whole { std::str::from_utf8(bytes).ok() } else { None };
+        let fields = joined(fields);
+        let view = self.columns.read(&self.rules.slots, &fields, text);
+        let sources = self.router.log_sources(&self.rules);
+        let meets =
+            |(_, matcher): &(&usize, &sigma::Matcher)| matcher.logsource.meets(&sources) && matcher.matches(view);
+        slowly.extend(self.rules.matchers.iter().filter(meets).map(|(rule, _)| *rule));
+        slowly.sort_unstable();
+        (quickly, slowly)
     }
 
     pub(crate) fn met(&mut self, fields: &[(String, String)], bytes: &[u8]) -> Vec<Rule> {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::RuleSet;
-use super::sigma::Matchers;
+use super::matching::Matchers;
 use super::taxonomy::{Entry, LogSources, Pattern, TAXONOMY};
 use super::view::View;
 

@@ -1,9 +1,11 @@
-//! The only file that uses the library for Sigma. It reads rules into our types and matches them.
+//! The only module that uses the library for Sigma. It reads rules into our types and matches them.
+
+mod needs;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use rsigma_eval::{CompiledRule, Engine, Event, EventValue, compile_rule, explain_rule};
+use rsigma_eval::{CompiledRule, Event, EventValue, compile_rule, evaluate_rule, explain_rule};
 use rsigma_parser::{
     ConditionExpr, ConditionOperator, CorrelationCondition, CorrelationRule, CorrelationType, Detection,
     Level as SigmaLevel, Quantifier, SigmaCollection, SigmaRule, SigmaValue, WindowMode, parse_sigma_yaml,
@@ -12,6 +14,7 @@ use serde_json::Value;
 
 use super::correlate::{Condition, Joined, Kind, Operator};
 use super::explain::Explained;
+use super::needs::Needs;
 use super::taxonomy::LogSource;
 use super::view::View;
 use super::{Level, text};
@@ -44,6 +47,8 @@ pub(super) struct Matcher {
     pub(super) logsource: LogSource,
     /// The Sigma fields that it reads.
     pub(super) fields: BTreeSet<String>,
+    /// What a record must have to match.
+    pub(super) needs: Needs,
     rule: CompiledRule,
 }
 
@@ -137,7 +142,12 @@ fn detection(mut rule: SigmaRule) -> Result<Document, String> {
         tags: rule.tags,
         falsepositives: rule.falsepositives,
         casebook,
-        body: Body::Detection(Box::new(Matcher { logsource, fields, rule: compiled })),
+        body: Body::Detection(Box::new(Matcher {
+            logsource,
+            fields,
+            needs: needs::of_rule(&compiled),
+            rule: compiled,
+        })),
     })
 }
 
@@ -308,30 +318,9 @@ fn joined(expression: &ConditionExpr, rules: &[String]) -> Result<Joined, String
     })
 }
 
-/// Rules that match together.
-pub(super) struct Matchers(Engine);
-
-impl std::fmt::Debug for Matchers {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Matchers").field(&self.0.rule_count()).finish()
-    }
-}
-
-impl Matchers {
-    pub(super) fn new<'r>(rules: impl Iterator<Item = (usize, &'r Matcher)>) -> Self {
-        let mut engine = Engine::new();
-        engine.extend_compiled_rules(rules.map(|(number, matcher)| {
-            let mut rule = matcher.rule.clone();
-            rule.id = Some(number.to_string());
-            rule
-        }));
-        Self(engine)
-    }
-
-    /// The numbers of the rules that match.
-    pub(super) fn matching(&self, view: View<'_>) -> Vec<usize> {
-        let found = self.0.evaluate(&Record(view));
-        found.iter().filter_map(|result| result.header.rule_id.as_deref()?.parse().ok()).collect()
+impl Matcher {
+    pub(super) fn matches(&self, view: View<'_>) -> bool {
+        evaluate_rule(&self.rule, &Record(view)).is_some()
     }
 }
 

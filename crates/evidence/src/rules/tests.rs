@@ -1,5 +1,6 @@
 mod hostile;
 mod recordings;
+mod same;
 mod stories;
 
 use std::sync::Arc;

@@ -170,7 +170,17 @@ impl<'r> View<'r> {
         })
     }
 
-    /// All texts of the record.
+    /// The places of the fields that hold a Sigma field, or a part of it.
+    pub(super) fn places(&self, slot: usize) -> &'r [usize] {
+        let best = self.columns.best.get(slot).filter(|best| best.record == self.columns.record);
+        best.map_or(&[], |best| &best.fields)
+    }
+
+    pub(super) fn has(&self, slot: usize) -> bool {
+        self.columns.best.get(slot).is_some_and(|best| best.record == self.columns.record)
+    }
+
+    /// All texts of the record, in the order of its fields.
     pub(super) fn texts(&self) -> impl Iterator<Item = &'r str> {
         self.fields.iter().map(|(_, value)| value.as_str()).chain(self.text)
     }

@@ -9,11 +9,11 @@ use super::*;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Recording {
+pub(super) struct Recording {
     rule: String,
     hit: bool,
     /// The log in which it stands.
-    file: String,
+    pub(super) file: String,
     record: Option<Value>,
     line: Option<String>,
     records: Option<Vec<Value>>,
@@ -21,7 +21,7 @@ struct Recording {
 }
 
 impl Recording {
-    fn texts(&self) -> Vec<String> {
+    pub(super) fn texts(&self) -> Vec<String> {
         let records = self.record.iter().chain(self.records.iter().flatten()).map(Value::to_string);
         records.chain(self.line.iter().chain(self.lines.iter().flatten()).cloned()).collect()
     }
@@ -32,7 +32,7 @@ impl Recording {
     }
 }
 
-fn recordings() -> Vec<Recording> {
+pub(super) fn recordings() -> Vec<Recording> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/recordings/rules");
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();

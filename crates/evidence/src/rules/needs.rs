@@ -1,0 +1,157 @@
+//! What a record must have for a rule to match it. A record without it needs no evaluation of the rule. Needs may only
+//! be too weak: a need that does not follow from the rule would hide hits.
+
+use regex_syntax::hir::{Class, Hir, HirKind};
+
+/// In bytes. Most records contain some shorter text.
+const TEXT_MIN: usize = 3;
+/// The rest of a longer text tells little more.
+const TEXT_MAX: usize = 24;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Need {
+    /// A value of the field, or of any field, contains this ASCII text in lower case. See [`folded`].
+    Text { field: Option<String>, text: String },
+    /// The record has the field.
+    Field(String),
+}
+
+/// At least one need of each list.
+pub(super) type Needs = Vec<Vec<Need>>;
+
+pub(super) fn all(parts: impl IntoIterator<Item = Needs>) -> Needs {
+    parts.into_iter().flatten().collect()
+}
+
+/// Of parts of which one is enough: one list with the best list of each.
+pub(super) fn any(parts: impl IntoIterator<Item = Needs>) -> Needs {
+    let mut parts: Vec<Needs> = parts.into_iter().collect();
+    if parts.len() == 1 {
+        return parts.pop().unwrap_or_default();
+    }
+    let mut together = Vec::new();
+    for part in parts {
+        let Some(best) = best(&part).and_then(|place| part.get(place)) else { return Vec::new() };
+        together.extend(best.iter().cloned());
+    }
+    if together.is_empty() { Vec::new() } else { vec![together] }
+}
+
+/// The place of the list that the fewest records satisfy.
+pub(super) fn best(needs: &Needs) -> Option<usize> {
+    let weight = |need: &Need| match need {
+        Need::Field(_) => 0,
+        Need::Text { field, text } => 2 * text.len() + usize::from(field.is_some()),
+    };
+    let worth = |list: &Vec<Need>| (list.iter().map(weight).min(), std::cmp::Reverse(list.len()));
+    needs.iter().enumerate().max_by_key(|(_, list)| worth(list)).map(|(place, _)| place)
+}
+
+/// The needs of a value that contains `text`.
+pub(super) fn of_text(text: &str, field: Option<&str>) -> Needs {
+    let runs = text.split(|c: char| !c.is_ascii()).max_by_key(|run| run.len());
+    let text = runs.map(|run| run.get(..TEXT_MAX).unwrap_or(run).to_ascii_lowercase()).unwrap_or_default();
+    if text.len() < TEXT_MIN {
+        return Vec::new();
+    }
+    vec![vec![Need::Text { field: field.map(str::to_owned), text }]]
+}
+
+/// The needs of a value that a regular expression finds.
+pub(super) fn of_pattern(pattern: &str, field: Option<&str>) -> Needs {
+    let parsed = regex_syntax::ParserBuilder::new().utf8(false).build().parse(pattern);
+    parsed.map(|hir| of_hir(&hir, field)).unwrap_or_default()
+}
+
+fn of_hir(hir: &Hir, field: Option<&str>) -> Needs {
+    match hir.kind() {
+        HirKind::Concat(parts) => {
+            let (mut needs, mut run) = (Vec::new(), String::new());
+            for part in parts {
+                match part.kind() {
+                    HirKind::Literal(literal) => run.push_str(&String::from_utf8_lossy(&literal.0)),
+                    HirKind::Class(class) if letter(class).is_some() => run.extend(letter(class)),
+                    // Nothing is between the texts before and after it.
+                    HirKind::Look(_) | HirKind::Empty => {}
+                    _ => {
+                        needs.extend(of_text(&std::mem::take(&mut run), field));
+                        needs.extend(of_hir(part, field));
+                    }
+                }
+            }
+            needs.extend(of_text(&run, field));
+            needs
+        }
+        HirKind::Literal(literal) => of_text(&String::from_utf8_lossy(&literal.0), field),
+        HirKind::Alternation(parts) => any(parts.iter().map(|part| of_hir(part, field))),
+        HirKind::Repetition(repeated) if repeated.min > 0 => of_hir(&repeated.sub, field),
+        HirKind::Capture(group) => of_hir(&group.sub, field),
+        _ => Vec::new(),
+    }
+}
+
+/// The letter of which the class has only upper and lower case.
+fn letter(class: &Class) -> Option<char> {
+    let Class::Unicode(class) = class else { return None };
+    let mut all = class.iter().flat_map(|range| (range.start()..=range.end()).take(4)).map(plain);
+    let first = all.next().filter(char::is_ascii)?;
+    all.all(|other| other == first).then_some(first)
+}
+
+fn plain(letter: char) -> char {
+    match letter {
+        // The only other letters that a pattern without case takes for one of ASCII.
+        'ſ' => 's',
+        '\u{212a}' => 'k',
+        other => other.to_ascii_lowercase(),
+    }
+}
+
+/// The text in lower case, as needs are compared with it.
+pub(super) fn folded(text: &str, into: &mut String) {
+    into.clear();
+    into.extend(text.chars().flat_map(char::to_lowercase).map(plain));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(needs: &Needs) -> Vec<Vec<&str>> {
+        let text = |need: &Need| match need {
+            Need::Text { text, .. } => Some(text.clone().leak() as &str),
+            Need::Field(_) => None,
+        };
+        needs.iter().map(|list| list.iter().filter_map(text).collect()).collect()
+    }
+
+    #[test]
+    fn a_pattern_needs_its_texts() {
+        for (pattern, expect) in [
+            (r"(?i)\bpowershell\b.*-enc", vec![vec!["powershell"], vec!["-enc"]]),
+            (r"\b(curl|wget)\s.*/tmp/", vec![vec!["curl", "wget"], vec!["/tmp/"]]),
+            (r"(curl|sh)\s.*/tmp/", vec![vec!["/tmp/"]]),
+            ("(?i)skull", vec![vec!["skull"]]),
+            ("(abc)?def+(ghi){2}", vec![vec!["ghi"]]),
+            ("[Aa][Bb]cd|Grün", vec![vec!["abcd", "gr"]].into_iter().filter(|l| l[1].len() > 2).collect()),
+            ("x*", vec![]),
+            ("(", vec![]),
+        ] {
+            assert_eq!(texts(&of_pattern(pattern, None)), expect, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_long_text_is_cut_and_a_short_one_is_in_most_records() {
+        assert_eq!(texts(&of_text(&"Ab".repeat(20), None)), [["ab".repeat(12).as_str()]]);
+        assert!(of_text("ab", None).is_empty());
+        assert_eq!(texts(&of_text("über/Alles", None)), [["ber/alles"]]);
+    }
+
+    #[test]
+    fn letters_beyond_ascii_that_a_pattern_takes_for_ascii_are_folded() {
+        let mut text = String::new();
+        folded("ÜBER Pa\u{17f}\u{17f}wort \u{212a}ey", &mut text);
+        assert_eq!(text, "über passwort key");
+    }
+}
