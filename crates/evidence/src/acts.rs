@@ -63,7 +63,7 @@ struct Lister<'a> {
     sources: Vec<usize>,
     /// A search found more records than it may read.
     cut: bool,
-    acts: BTreeMap<(String, u64), Act>,
+    acts: BTreeMap<(String, u64, String), Act>,
 }
 
 impl Catalog {
@@ -116,7 +116,7 @@ impl Lister<'_> {
     }
 
     fn add(&mut self, part: ActPart, kind: ActKind, row: &Row) {
-        let key = (row.record.file.clone(), row.record.line);
+        let key = row.act();
         let (record, time, what) = (row.record.clone(), row.time(), row.what());
         self.acts.entry(key).or_insert(Act { part, kind, record, time, what });
     }

@@ -1,5 +1,6 @@
 use std::collections::HashMap;
 use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,6 +9,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::declared::{Declared, Origin, counted};
 use super::fields::Shape;
+use super::fields::auditd::event;
 use super::hint::Hint;
 use super::index::cache_folder;
 use super::index::{self, ENTRY, Entry, Manifest, Meta, Stored};
@@ -335,6 +337,25 @@ impl Catalog {
             .map_err(|e| ReadError::Read { file: source.file.clone(), source: e })
     }
 
+    /// The other lines of the event that a record is a line of.
+    fn others(&self, entry: &Entry) -> Vec<Vec<u8>> {
+        if entry.oversize || self.inner(entry.source).map_or(true, |(source, _)| source.format != Format::Auditd) {
+            return Vec::new();
+        }
+        let read = || {
+            let reach = i64::try_from(event::reach()).unwrap_or(0) + 1;
+            let from = (entry.offset - reach).max(0);
+            let (own, length) = (usize::try_from(entry.offset - from).ok()?, usize::try_from(entry.length).ok()?);
+            let mut file = self.text(entry.source).ok()?;
+            file.seek(SeekFrom::Start(u64::try_from(from).ok()?)).ok()?;
+            let most = u64::try_from(entry.offset - from + entry.length + reach).ok()?;
+            let mut text = Vec::new();
+            file.take(most).read_to_end(&mut text).ok()?;
+            Some(event::others(&text, own..own + length).into_iter().map(<[u8]>::to_vec).collect())
+        };
+        read().unwrap_or_default()
+    }
+
     pub(crate) fn record_of(&self, entry: &Entry, bytes: Vec<u8>) -> Record {
         let known = self.inner(entry.source).ok();
         let stamp = |ns: Option<i64>| ns.and_then(|ns| Timestamp::from_nanosecond(ns.into()).ok());
@@ -354,6 +375,7 @@ impl Catalog {
             oversize: entry.oversize,
             length: u64::try_from(entry.length).unwrap_or(0),
             bytes,
+            others: self.others(entry),
             shape: known.map_or_else(|| Arc::new(Shape::of(Format::Plain)), |(_, i)| Arc::clone(&i.shape)),
         }
     }

@@ -18,8 +18,9 @@ use super::private;
 use super::profile::Profile;
 use super::readings::{self, Grams};
 use super::rules::RuleSet;
+use super::rules::events::EventPass;
 use super::rules::hits::Kept;
-use super::rules::pass::{Carried, SourcePass};
+use super::rules::pass::Carried;
 use super::source::{Place, Progress, Skipped, Source};
 use super::split::{Cutter, Piece};
 use super::text::{Hashing, Opener};
@@ -205,7 +206,7 @@ struct Reading {
     earliest: Option<i64>,
     latest: Option<i64>,
     times: BTreeMap<(Option<u8>, TimeBasis), u64>,
-    rules: Option<SourcePass>,
+    rules: Option<EventPass>,
     met: Met,
 }
 
@@ -246,7 +247,7 @@ impl Reading {
             more_fields: false,
             malformed_examples: Vec::new(),
         };
-        let rules = rules.and_then(|rules| SourcePass::new(rules, &source.sensor, &source.file, source.format));
+        let rules = rules.and_then(|rules| EventPass::new(rules, &source.sensor, &source.file, source.format));
         Ok(Self {
             rules,
             met: Met::default(),
@@ -287,6 +288,7 @@ impl Reading {
                 return Ok(None);
             }
         }
+        self.rules.iter_mut().for_each(EventPass::end);
         let (position, tally) = (cutter.position(), cutter.tally());
         if position < self.prepared.body.size {
             return Err(LoadError::Changed(self.source.file));
@@ -358,7 +360,7 @@ impl Reading {
             shape: Arc::clone(&self.shape),
             file: Arc::clone(&self.file),
             position,
-            carried: self.rules.as_mut().map(SourcePass::carried).unwrap_or_default(),
+            carried: self.rules.as_mut().map(EventPass::carried).unwrap_or_default(),
         };
         batch.entries.is_empty() || say.send(Said::Block(batch)).is_ok()
     }
@@ -397,7 +399,7 @@ impl Reading {
         let outer = found.outer.clone();
         let Found { outer: file, size, mtime, inode, .. } = found;
         let manifest = Manifest { file, size, mtime, sha256, inode };
-        let kept = self.rules.map(SourcePass::finish).unwrap_or_default();
+        let kept = self.rules.map(EventPass::finish).unwrap_or_default();
         (Stored { source, shape: Shape::clone(&self.shape), names, cache, outer }, manifest, kept, self.met)
     }
 }

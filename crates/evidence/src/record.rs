@@ -26,6 +26,8 @@ pub struct Record {
     /// All bytes, or the first 64 KiB of an oversize record.
     pub bytes: Vec<u8>,
     pub(crate) shape: std::sync::Arc<Shape>,
+    /// The other lines of the event, for formats that write an event in several lines.
+    pub(crate) others: Vec<Vec<u8>>,
 }
 
 impl Record {
@@ -35,8 +37,11 @@ impl Record {
     }
 
     /// Path and value of every field, in the order of the record. Paths are `a.b.0.c`. Fields packed into a
-    /// value (JSON, XML, `key=value` text) have its path as prefix. A path may occur twice.
+    /// value (JSON, XML, `key=value` text) have its path as prefix. A path may occur twice. What other lines of the
+    /// same event say comes last.
     pub fn fields(&self) -> Vec<(String, String)> {
-        fields::parse(&self.shape, &self.bytes).fields
+        let mut fields = fields::parse(&self.shape, &self.bytes).fields;
+        fields::auditd::event::join(&mut fields, &self.others.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        fields
     }
 }

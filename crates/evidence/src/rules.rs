@@ -2,6 +2,7 @@
 //! that knows the library; what a field or a log source is in our records is data (`taxonomy.toml`).
 
 mod correlate;
+pub(crate) mod events;
 mod explain;
 mod folder;
 pub(crate) mod hits;

@@ -6,7 +6,6 @@ use casebook_protocol::{RecordRef, Timestamp, one_line};
 
 use super::kind::script;
 use crate::facet::{Class, Facet, Facets, last, number, process_keys};
-use crate::fields;
 use crate::query::Hit;
 use crate::{Catalog, Record};
 
@@ -36,7 +35,7 @@ impl Row {
             line: u64::try_from(hit.entry.line).unwrap_or(0),
         };
         let text = String::from_utf8_lossy(hit.raw).into_owned();
-        Some(Self::new(record, hit.entry.time, fields::parse(hit.shape, hit.raw).fields, text))
+        Some(Self::new(record, hit.entry.time, hit.parsed(), text))
     }
 
     pub(super) fn read(record: &Record) -> Self {
@@ -59,6 +58,15 @@ impl Row {
         let (mut own, parents) = process_keys(&fields, &facets);
         own.extend(sessions(&fields));
         Self { record, at, fields, facets, own, parents }
+    }
+
+    /// What is one act: the record, or the event of several lines.
+    pub(super) fn act(&self) -> (String, u64, String) {
+        let file = self.record.file.clone();
+        match (self.fields.get("audit.time"), self.fields.get("audit.serial")) {
+            (Some(time), Some(serial)) => (file, 0, format!("{time}:{serial}")),
+            _ => (file, self.record.line, String::new()),
+        }
     }
 
     pub(super) fn class(&self) -> Class {

@@ -15,6 +15,8 @@ pub(crate) mod syslog;
 pub(crate) mod table;
 pub(crate) mod xml;
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use super::source::Format;
@@ -54,6 +56,15 @@ pub(crate) fn parse(shape: &Shape, bytes: &[u8]) -> Parsed {
         line(&text, shape.time, &mut parsed.fields);
     }
     parsed
+}
+
+/// Like [`parse`], for a line at `own` in `text`, with what the other lines of its event say.
+pub(crate) fn parse_in(shape: &Shape, text: &[u8], own: Range<usize>) -> Vec<(String, String)> {
+    let mut fields = parse(shape, text.get(own.clone()).unwrap_or_default()).fields;
+    if shape.format == Format::Auditd {
+        auditd::event::join(&mut fields, &auditd::event::others(text, own));
+    }
+    fields
 }
 
 type Fields = [(String, String)];

@@ -1,6 +1,7 @@
 //! Reads the records of a query block by block.
 
 use std::fs::File;
+use std::ops::Range;
 
 use crate::catalog::{Catalog, Inner, kept, read_part};
 use crate::fields::{self, Shape, Wanted};
@@ -53,6 +54,15 @@ pub(crate) struct Hit<'a> {
     pub(crate) shape: &'a Shape,
     /// Filled if the query depends on the content.
     pub(crate) raw: &'a [u8],
+    /// The bytes of the block, and where the record is in it.
+    pub(crate) block: (&'a [u8], Range<usize>),
+}
+
+impl Hit<'_> {
+    /// All fields, with what other lines of the event say.
+    pub(crate) fn parsed(&self) -> Vec<(String, String)> {
+        fields::parse_in(self.shape, self.block.0, self.block.1.clone())
+    }
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -160,7 +170,8 @@ impl<'a> Look<'a> {
     fn block(&self, file: &mut File, entries: &[Entry], sink: &mut dyn FnMut(&Hit<'_>)) -> std::io::Result<u64> {
         let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return Ok(0) };
         if self.filter.by_time_only() && self.fields.is_empty() {
-            entries.iter().for_each(|entry| sink(&Hit { entry, fields: &[], shape: &self.inner.shape, raw: &[] }));
+            let shape = &self.inner.shape;
+            entries.iter().for_each(|entry| sink(&Hit { entry, fields: &[], shape, raw: &[], block: (&[], 0..0) }));
             return Ok(0);
         }
         let whole = Entry { length: last.offset + last.length - first.offset, ..*first };
@@ -174,24 +185,25 @@ impl<'a> Look<'a> {
             if together {
                 let from = usize::try_from(entry.offset - first.offset).unwrap_or(0);
                 let length = usize::try_from(entry.length).unwrap_or(0);
-                self.record(entry, bytes.get(from..from.saturating_add(length)).unwrap_or_default(), sink);
+                self.record(entry, &bytes, from..from.saturating_add(length), sink);
             } else {
                 let apart = read_part(file, entry, 0, kept(entry))?;
                 size += apart.len() as u64;
-                self.record(entry, &apart, sink);
+                self.record(entry, &apart, 0..apart.len(), sink);
             }
         }
         Ok(size)
     }
 
-    fn record(&self, entry: &Entry, raw: &[u8], sink: &mut dyn FnMut(&Hit<'_>)) {
+    fn record(&self, entry: &Entry, block: &[u8], own: Range<usize>, sink: &mut dyn FnMut(&Hit<'_>)) {
+        let raw = block.get(own.clone()).unwrap_or_default();
         let shape = &self.inner.shape;
         if !self.filter.terms.held(shape, raw) || !holds(shape, raw, &self.implied, false) {
             return;
         }
         let fields = if self.fields.is_empty() { Vec::new() } else { parse_fields(shape, raw, &self.fields) };
         if self.filter.conditions.iter().all(|c| c.is_true(&fields)) {
-            sink(&Hit { entry, fields: &fields, shape, raw });
+            sink(&Hit { entry, fields: &fields, shape, raw, block: (block, own) });
         }
     }
 }

@@ -4,6 +4,7 @@ mod archives;
 mod cases;
 mod damage;
 mod declare;
+mod events;
 mod evtx;
 mod formats;
 mod grow;

@@ -9,7 +9,6 @@ use super::EvidenceTools;
 use super::args::Args;
 use super::find::{CHEAPER, put, stamp};
 use crate::facet::{Facet, Facets};
-use crate::fields;
 use crate::profile::cut;
 use crate::query::{Filter, scan};
 use crate::readings::Terms;
@@ -115,7 +114,7 @@ impl EvidenceTools {
             if rows > ROWS_MAX {
                 return;
             }
-            let list = fields::parse(hit.shape, hit.raw).fields;
+            let list = hit.parsed();
             let facets = Facets::read(&list.into_iter().collect(), &String::from_utf8_lossy(hit.raw));
             let is = |facet: &Facet| facets.get(*facet).is_some_and(|value| value.eq_ignore_ascii_case(entity));
             let Some((role, name)) = COUNTED.iter().take(ROLES).find(|(facet, _)| is(facet)) else { return };

@@ -1,9 +1,12 @@
 //! The Linux audit log, raw or inside a field of a collector.
 
+mod decode;
+pub(crate) mod event;
+
 use super::keyvalue::{Pair, Reach, pairs};
 
 /// None if `text` has no `audit(time:serial)`. Hexadecimal values are decoded, with the digits in `<name>.hex`.
-/// The arguments of an EXECVE are also joined to `cmdline`.
+/// The arguments of an EXECVE are also joined to `cmdline`, and numbers get their names.
 pub(crate) fn fields(text: &str) -> Option<Vec<(String, String)>> {
     let at = text.find("audit(")?;
     let stamp = text.get(at + 6..)?;
@@ -37,6 +40,7 @@ pub(crate) fn fields(text: &str) -> Option<Vec<(String, String)>> {
     if !arguments.is_empty() && !out.iter().any(|(k, _)| k == "cmdline") {
         out.push(("cmdline".into(), arguments.join(" ")));
     }
+    decode::add(&mut out);
     Some(out)
 }
 
