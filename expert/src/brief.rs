@@ -7,7 +7,7 @@ use casebook_agent::model::data::section;
 use casebook_agent::model::prompt::{JOURNAL_READ, Prompt, Section, Written, channels, lay_out, scaled};
 use casebook_agent::model::schema::AnswerForm;
 use casebook_agent::reasoner::Done;
-use casebook_protocol::{Answer, ExpertView, FindingDraft, SourceInfo, Task, TaskKind, View, one_line};
+use casebook_protocol::{Answer, ExpertView, FindingDraft, HostCoverage, SourceInfo, Task, TaskKind, View, one_line};
 use casebook_trust::rule::{CAP_SINGLE_SOURCE, CAP_UNSUPPORTED, TIMELINE_THRESHOLD};
 use serde_json::{Value, json};
 
@@ -105,7 +105,8 @@ fn sources(rank: u8, sources: &[SourceInfo]) -> Section<'_> {
     Section::new(rank, SOURCES, move |limit| {
         let items = sources.iter().map(|s| {
             let shown = json!({"source": s.source, "sensor": s.sensor, "on_subject_host": s.on_subject_host,
-                "records": s.records, "about": one_line(&s.about, ABOUT)});
+                "records": s.records, "about": one_line(&s.about, ABOUT),
+                "covers": s.coverage.iter().map(HostCoverage::words).collect::<Vec<_>>()});
             (s.records, shown)
         });
         let (shown, left_out) = channels::kept_values(items, usize::MAX, limit, |missing, all| {

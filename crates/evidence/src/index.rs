@@ -20,7 +20,7 @@ use super::time::year;
 pub(crate) mod hits;
 
 /// Raise it when the stored data or the way to find it changes.
-pub(crate) const VERSION: u32 = 15;
+pub(crate) const VERSION: u32 = 16;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Stored {

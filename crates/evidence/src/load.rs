@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use casebook_protocol::{Precision, TimeBasis, Timestamp};
 
+use super::coverage::Tally;
 use super::fields::{self, Shape};
 use super::hint::Hint;
 use super::index::{Block, Entry, Looked, Manifest, Meta, Stored, VERSION, Writer, cache_folder, now};
@@ -203,6 +204,7 @@ struct Reading {
     latest: Option<i64>,
     times: BTreeMap<(Option<u8>, TimeBasis), u64>,
     rules: Option<SourcePass>,
+    coverage: Tally,
 }
 
 impl Reading {
@@ -224,6 +226,7 @@ impl Reading {
             confirmed: false,
             acts: Vec::new(),
             hosts: prepared.hosts.clone(),
+            coverage: Vec::new(),
             records: 0,
             malformed: 0,
             oversize: 0,
@@ -245,6 +248,7 @@ impl Reading {
         let rules = rules.and_then(|rules| SourcePass::new(rules, &source.sensor, &source.file, source.format));
         Ok(Self {
             rules,
+            coverage: Tally::new(prepared.plan.host.clone(), prepared.kind.clone()),
             shape: Arc::new(prepared.detected.shape.clone()),
             file: source.file.as_str().into(),
             resolver: Resolver::new(prepared.plan.clone()),
@@ -305,6 +309,7 @@ impl Reading {
         if let Some(rules) = &mut self.rules {
             rules.add(&fields, bytes, (self.number, self.next), time.map(|t| t.ns));
         }
+        self.coverage.add(&fields, time.map(|t| t.ns));
         let malformed = piece.broken || (parsed.malformed && !piece.oversize);
         if malformed {
             self.source.malformed += 1;
@@ -382,6 +387,7 @@ impl Reading {
             .filter(|f| f.role != TimeRole::Other || !f.note.is_empty())
             .map(|f| f.name.clone())
             .collect();
+        source.coverage = self.coverage.finish();
         (source.fields, source.more_fields) = self.profile.finish(&times);
         let found = self.prepared.found;
         let cache =

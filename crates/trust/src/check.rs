@@ -13,6 +13,7 @@ use casebook_protocol::{
 };
 
 mod cite;
+mod coverage;
 mod exhibit;
 mod hash;
 pub mod place;
@@ -103,10 +104,15 @@ impl Exhibits {
     }
 
     pub fn check(&self, finding: &FindingDraft) -> Checked {
+        self.check_on(finding, None)
+    }
+
+    /// `alerted` is the host of the alert, which an absence about the alert means if it names no host.
+    pub fn check_on(&self, finding: &FindingDraft, alerted: Option<&str>) -> Checked {
         let mut corpus = Corpus::default();
         let mut times = Vec::new();
         let citations: Vec<_> =
-            finding.citations.iter().map(|c| self.citation(c, finding, &mut corpus, &mut times)).collect();
+            finding.citations.iter().map(|c| self.citation(c, (finding, alerted), &mut corpus, &mut times)).collect();
         let mut faults = Vec::new();
         if citations.iter().any(|c| c.holds) {
             check_time(finding, &times, &mut faults);
@@ -139,7 +145,7 @@ impl Exhibits {
     fn citation(
         &self,
         citation: &Citation,
-        finding: &FindingDraft,
+        finding: (&FindingDraft, Option<&str>),
         corpus: &mut Corpus,
         times: &mut Vec<CitedTime>,
     ) -> CitationCheck {
@@ -164,7 +170,7 @@ impl Exhibits {
     fn examine(
         &self,
         citation: &Citation,
-        finding: &FindingDraft,
+        (finding, alerted): (&FindingDraft, Option<&str>),
         corpus: &mut Corpus,
         times: &mut Vec<CitedTime>,
         check: &mut CitationCheck,
@@ -196,7 +202,7 @@ impl Exhibits {
                 }
                 if *value == 0 {
                     let window = finding.time.as_ref().map(|time| [Some(time.at), time.until]).unwrap_or_default();
-                    exhibit.nothing(&finding.claim, window, times)?;
+                    exhibit.nothing((finding, alerted), window, times)?;
                 }
                 exhibit.counted(at, corpus, times, check)?;
                 corpus.add_number(*value);
@@ -218,7 +224,7 @@ impl Exhibits {
                     let shown = exhibit.shown(found);
                     return Err(format!("the citation says that nothing is there, the result says {shown}"));
                 }
-                exhibit.nothing(&finding.claim, [*from, *to], times)?;
+                exhibit.nothing((finding, alerted), [*from, *to], times)?;
                 queried(exhibit, corpus, check)?;
                 Ok(exhibit.searched())
             }
