@@ -7,6 +7,7 @@ mod folder;
 pub(crate) mod hits;
 mod judgement;
 pub(crate) mod pass;
+pub(crate) mod pattern;
 mod plan;
 mod route;
 mod sigma;
@@ -27,13 +28,13 @@ use correlate::Plan;
 pub use explain::{Explained, ExplainedPart};
 pub use folder::rule_files;
 pub use hits::{Group, GroupPart};
-pub use judgement::Judgement;
+pub use judgement::{Judgement, Pattern};
 use sigma::{Body, Document, Matcher, Matchers};
 use taxonomy::LogSources;
 use view::Slots;
 
 /// Raise it when equal rules would give other hits.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Files with rules, and rules, of one set.
 const RULES_MAX: usize = 20_000;
 
