@@ -127,6 +127,7 @@ fn sections<'a>(task: &'a Task, view: &'a DirectorView, room: usize) -> Vec<Sect
         roster(5, &view.roster),
     ];
     sections.extend(channels::notes(&view.notes));
+    sections.extend(channels::coverage(0, &view.coverage));
     sections.extend(channels::out_of_reach(&view.out_of_reach));
     sections.extend(view.timeline.as_ref().map(|timeline| channels::timeline(2, room, timeline, &view.ranks)));
     sections.extend(view.review.as_ref().map(|review| channels::review(1, scaled(channels::REVIEW, room), review)));

@@ -7,7 +7,7 @@ use casebook_agent::model::data::section;
 use casebook_agent::model::prompt::{JOURNAL_READ, Prompt, Section, Written, channels, lay_out, scaled};
 use casebook_agent::model::schema::AnswerForm;
 use casebook_agent::reasoner::Done;
-use casebook_protocol::{Answer, ExpertView, FindingDraft, SourceInfo, Task, TaskKind, View, one_line};
+use casebook_protocol::{Answer, ExpertView, FindingDraft, HostCoverage, SourceInfo, Task, TaskKind, View, one_line};
 use casebook_trust::rule::{CAP_SINGLE_SOURCE, CAP_UNSUPPORTED, TIMELINE_THRESHOLD};
 use serde_json::{Value, json};
 
@@ -73,18 +73,25 @@ impl Brief for ExpertBrief {
         }
     }
 
-    fn returned(&self, _: &Task, done: &[Done], object: &Value) -> String {
-        second::returned(&taken(done, object).unwrap_or_default(), done)
+    fn returned(&self, task: &Task, done: &[Done], object: &Value) -> String {
+        second::returned(&taken(done, object).unwrap_or_default(), done, alerted(task).as_deref())
     }
 
-    fn mended(&self, _: &Task, done: &[Done], first: &Value, second: &Value) -> Option<(Answer, u32)> {
-        let (findings, corrected) = second::mended(taken(done, first)?, taken(done, second)?, done);
+    fn mended(&self, task: &Task, done: &[Done], first: &Value, second: &Value) -> Option<(Answer, u32)> {
+        let (findings, corrected) =
+            second::mended(taken(done, first)?, taken(done, second)?, done, alerted(task).as_deref());
         Some((Answer::Investigate(findings), corrected))
     }
 
     fn raised(&self, task: &Task, done: &[Done]) -> Vec<FindingDraft> {
         crate::raise::beside(task, done)
     }
+}
+
+/// The host of the alert.
+fn alerted(task: &Task) -> Option<String> {
+    let View::Investigate(view) = &task.view else { return None };
+    view.alert.host()
 }
 
 fn taken(done: &[Done], object: &Value) -> Option<Vec<read::Taken>> {
@@ -105,7 +112,8 @@ fn sources(rank: u8, sources: &[SourceInfo]) -> Section<'_> {
     Section::new(rank, SOURCES, move |limit| {
         let items = sources.iter().map(|s| {
             let shown = json!({"source": s.source, "sensor": s.sensor, "on_subject_host": s.on_subject_host,
-                "records": s.records, "about": one_line(&s.about, ABOUT)});
+                "records": s.records, "about": one_line(&s.about, ABOUT),
+                "covers": s.coverage.iter().map(HostCoverage::words).collect::<Vec<_>>()});
             (s.records, shown)
         });
         let (shown, left_out) = channels::kept_values(items, usize::MAX, limit, |missing, all| {

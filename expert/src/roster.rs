@@ -6,12 +6,16 @@ use std::sync::Arc;
 
 use casebook_agent::results;
 use casebook_agent::tools::Tools;
-use casebook_protocol::{ActKind, Domain, Member, SourceInfo, Timestamp, one_line};
+use casebook_protocol::coverage::bounded;
+use casebook_protocol::{ActKind, Domain, HostCoverage, Member, SourceInfo, Timestamp, one_line};
 use serde::Deserialize;
 
 use crate::definition::{Definition, preset};
 use crate::offloaded::Offloaded;
 use casebook_evidence::{Catalog, EvidenceTools, Format, Origin, Source, counted};
+
+/// Hosts of a source, and kinds of records of each, that the roster names.
+const COVERED: (usize, usize) = (12, 6);
 
 pub struct TeamMember {
     pub member: Member,
@@ -43,6 +47,8 @@ pub struct Seen {
     pub malformed: u64,
     pub first_time: Option<Timestamp>,
     pub last_time: Option<Timestamp>,
+    #[serde(default)]
+    pub coverage: Vec<HostCoverage>,
 }
 
 impl Seen {
@@ -66,6 +72,7 @@ impl Seen {
             malformed: source.malformed,
             first_time: source.first_time,
             last_time: source.last_time,
+            coverage: source.coverage.clone(),
         }
     }
 
@@ -95,6 +102,7 @@ impl Seen {
             on_subject_host: self.written_on_subject_host,
             records: self.records,
             about: self.about(),
+            coverage: bounded(&self.coverage, COVERED.0, COVERED.1),
         }
     }
 

@@ -96,6 +96,7 @@ mod tests {
             on_subject_host: true,
             records,
             about: "a log".into(),
+            coverage: Vec::new(),
         };
         Member {
             domain: Domain::new("endpoint").unwrap(),

@@ -45,6 +45,7 @@ pub fn build(state: &State) -> Option<Report> {
         open_questions: conclusion.open_questions,
         rests_on: conclusion.findings,
         source_notes: state.notes(of_credible),
+        coverage: state.coverage(),
         timeline: timeline(state.timeline.as_ref()),
         findings: state.findings().map(|f| finding(state, f)).collect(),
         disagreements: disagreements::of(state),

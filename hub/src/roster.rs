@@ -241,8 +241,14 @@ mod tests {
 
     fn seeing(source: &str, records: u64) -> Member {
         let about = format!("{records} records");
-        let source =
-            SourceInfo { source: source.into(), sensor: "zeek".into(), on_subject_host: false, records, about };
+        let source = SourceInfo {
+            source: source.into(),
+            sensor: "zeek".into(),
+            on_subject_host: false,
+            records,
+            about,
+            coverage: Vec::new(),
+        };
         Member { description: source.source.clone(), sources: vec![source], ..member("network") }
     }
 

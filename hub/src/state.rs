@@ -12,8 +12,8 @@ use casebook_protocol::Checked;
 use casebook_protocol::{
     Accounting, Acts, Alert, ArtifactId, Budget, CallId, CheckedFinding, Conclusion, Decision, Domain, Event, Files,
     Finding, FindingId, Guard, InvestigationId, JournalEntry, Lead, LeadId, Member, ModelCall, ModelCallId, Phase,
-    Player, Question, RecordHash, RecordRef, Recorded, Review, Reviewed, Ruling, Snapshot, SourceInfo, SourceNote,
-    TaskId, TaskKind, Timeline, Timestamp, ToolCall, Usage, between,
+    Player, Question, RecordHash, RecordRef, Recorded, Review, Reviewed, Ruling, Snapshot, SourceCoverage, SourceInfo,
+    SourceNote, TaskId, TaskKind, Timeline, Timestamp, ToolCall, Usage, between,
 };
 
 /// The longest pause between two events that counts as working time. In a longer pause no process was running,
@@ -356,6 +356,12 @@ impl State {
     pub fn sources(&self) -> BTreeMap<String, SourceInfo> {
         let all = self.roster().iter().flat_map(|m| &m.sources);
         all.map(|source| (source.source.clone(), source.clone())).collect()
+    }
+
+    /// Of which hosts, kinds and times the sources have records, in order of source.
+    pub fn coverage(&self) -> Vec<SourceCoverage> {
+        let known = self.sources().into_values().filter(|source| !source.coverage.is_empty());
+        known.map(|source| SourceCoverage { source: source.source, hosts: source.coverage }).collect()
     }
 
     /// The acts that a dismissal must account for; none if no Expert listed any.

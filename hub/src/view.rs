@@ -102,6 +102,7 @@ fn director(state: &State) -> Option<DirectorView> {
         accounting: state.accounting(),
         roster: roster(state),
         notes: state.notes(state.known.values().map(|f| &f.checked)),
+        coverage: state.coverage(),
         out_of_reach: out_of_reach(&state.sources()),
         used: state.usage,
         warning,
@@ -238,6 +239,7 @@ fn critic(state: &State) -> Option<ReviewView> {
         toolsets: toolsets.collect(),
         notes: state.notes(findings.iter().map(|f| &f.checked)),
         limits: limited.collect(),
+        coverage: state.coverage(),
         out_of_reach: out_of_reach(&state.sources()),
         findings,
     })

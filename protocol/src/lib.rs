@@ -15,6 +15,7 @@ pub mod alert;
 pub mod budget;
 pub mod checked;
 pub mod closed;
+pub mod coverage;
 pub mod event;
 pub mod finding;
 pub mod hash;
@@ -41,6 +42,7 @@ pub use act::{AccountedAct, Accounting, Act, ActKind, ActPart, Acts, Claim, MAX_
 pub use alert::{Alert, AlertError, MAX_ALERT_BYTES, Severity, one_line, one_sentence};
 pub use budget::{Budget, Headroom, Usage};
 pub use checked::{Checked, CitationCheck, RecordRef};
+pub use coverage::{HostCoverage, KindCoverage, SourceCoverage};
 pub use event::{ChainError, Event, Recorded};
 pub use finding::{Bearing, Citation, Entity, EntityKind, Finding, FindingDraft, FindingKind, Locator, Weight};
 pub use ids::{

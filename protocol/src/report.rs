@@ -6,8 +6,8 @@ use crate::checked::RecordRef;
 use crate::ruling::{Guard, Ruling};
 use crate::{
     Alert, ArtifactId, Citation, Coherence, Credibility, Domain, EventTime, Finding, FindingId, Gap, InvestigationId,
-    JournalEntry, LeadState, Phase, Player, Proof, Rule, Score, SourceNote, TaskId, TaskKind, Timestamp, ToolCall,
-    Usage, Verdict,
+    JournalEntry, LeadState, Phase, Player, Proof, Rule, Score, SourceCoverage, SourceNote, TaskId, TaskKind,
+    Timestamp, ToolCall, Usage, Verdict,
 };
 
 pub const REPORT_VERSION: u16 = 1;
@@ -37,6 +37,9 @@ pub struct Report {
     /// Notes on the sources that credible findings rest on: clocks, missing or malformed records.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub source_notes: Vec<SourceNote>,
+    /// Of which hosts, kinds and times the sources have records. Empty in reports of older versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub coverage: Vec<SourceCoverage>,
     pub timeline: ReportTimeline,
     pub findings: Vec<ReportFinding>,
     /// Differences between Expert and Critic, and contradictions between findings.

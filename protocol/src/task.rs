@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Domain, FindingDraft, FindingId, InvestigationId, LeadId, ReviewDraft, TaskId, TimelineDraft, Toolset, Usage,
-    Verdict, View, closed, journal::EntryDraft,
+    Domain, FindingDraft, FindingId, HostCoverage, InvestigationId, LeadId, ReviewDraft, TaskId, TimelineDraft,
+    Toolset, Usage, Verdict, View, closed, journal::EntryDraft,
 };
 
 closed! {
@@ -57,6 +57,9 @@ pub struct SourceInfo {
     pub on_subject_host: bool,
     pub records: u64,
     pub about: String,
+    /// Of which hosts it has records, and of which kinds. Empty if that is not known.
+    #[serde(default)]
+    pub coverage: Vec<HostCoverage>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::checked::Checked;
 use crate::task::{MemberState, Question, SourceInfo, TaskKind};
 use crate::{
-    Accounting, Alert, Domain, FileHash, Finding, JournalEntry, LeadState, Review, Reviewed, SourceNote, Timeline,
-    Toolset, Usage,
+    Accounting, Alert, Domain, FileHash, Finding, JournalEntry, LeadState, Review, Reviewed, SourceCoverage,
+    SourceNote, Timeline, Toolset, Usage,
 };
 
 /// The Director sees derived text only, never raw evidence.
@@ -32,6 +32,9 @@ pub struct DirectorView {
     /// Notes on the sources that findings rest on: clocks, missing records.
     #[serde(default)]
     pub notes: Vec<SourceNote>,
+    /// Of which hosts, kinds and times the sources have records.
+    #[serde(default)]
+    pub coverage: Vec<SourceCoverage>,
     /// The limits that the sources of the roster set to every finding and verdict.
     #[serde(default)]
     pub out_of_reach: Vec<String>,
@@ -91,6 +94,9 @@ pub struct ReviewView {
     /// Notes on the sources that the findings rest on: clocks, missing records.
     #[serde(default)]
     pub notes: Vec<SourceNote>,
+    /// Of which hosts, kinds and times the sources have records.
+    #[serde(default)]
+    pub coverage: Vec<SourceCoverage>,
     /// The limits that Experts of this round reached, each as `domain: limit`.
     #[serde(default)]
     pub limits: Vec<String>,

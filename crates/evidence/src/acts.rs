@@ -128,7 +128,7 @@ impl Lister<'_> {
             return Ok(Vec::new());
         }
         let filter =
-            Filter { sources: self.sources.clone(), terms: Terms::new(&terms, true), conditions: Vec::new(), from, to };
+            Filter { sources: self.sources.clone(), terms: Terms::new(&terms, true), from, to, ..Filter::default() };
         let (mut rows, mut cut) = (Vec::new(), false);
         let whole = scan(self.catalog, &filter, None, &mut |hit| {
             // A process number is also a part of many other numbers.

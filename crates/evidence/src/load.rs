@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use casebook_protocol::{Precision, TimeBasis, Timestamp};
 
+use super::coverage::Tally;
 use super::fields::{self, Shape};
 use super::hint::Hint;
 use super::index::{Block, Entry, Looked, Manifest, Meta, Stored, VERSION, Writer, cache_folder, now};
@@ -208,6 +209,7 @@ struct Reading {
     times: BTreeMap<(Option<u8>, TimeBasis), u64>,
     rules: Option<EventPass>,
     met: Met,
+    coverage: Tally,
 }
 
 impl Reading {
@@ -229,6 +231,7 @@ impl Reading {
             confirmed: false,
             acts: Vec::new(),
             hosts: prepared.hosts.clone(),
+            coverage: Vec::new(),
             records: 0,
             malformed: 0,
             oversize: 0,
@@ -251,6 +254,7 @@ impl Reading {
         Ok(Self {
             rules,
             met: Met::default(),
+            coverage: Tally::new(prepared.plan.host.clone(), prepared.kind.clone()),
             shape: Arc::new(prepared.detected.shape.clone()),
             file: source.file.as_str().into(),
             resolver: Resolver::new(prepared.plan.clone()),
@@ -313,6 +317,7 @@ impl Reading {
         if let Some(rules) = &mut self.rules {
             rules.add(&fields, bytes, (self.number, self.next), time.map(|t| t.ns));
         }
+        self.coverage.add(&fields, time.map(|t| t.ns));
         let malformed = piece.broken || (parsed.malformed && !piece.oversize);
         if malformed {
             self.source.malformed += 1;
@@ -390,6 +395,7 @@ impl Reading {
             .filter(|f| f.role != TimeRole::Other || !f.note.is_empty())
             .map(|f| f.name.clone())
             .collect();
+        source.coverage = self.coverage.finish();
         (source.fields, source.more_fields) = self.profile.finish(&times);
         let found = self.prepared.found;
         let cache =

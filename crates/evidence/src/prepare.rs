@@ -37,6 +37,8 @@ pub(crate) struct Prepared {
     pub(crate) plan: TimePlan,
     pub(crate) time_fields: Vec<TimeField>,
     pub(crate) hosts: Vec<String>,
+    /// The field that says of which kind a record is.
+    pub(crate) kind: Option<String>,
     pub(crate) belongs: Belongs,
     pub(crate) notes: Vec<String>,
     /// All hosts in the sample, in lower case.
@@ -100,6 +102,7 @@ impl Prepared {
             detected,
             plan,
             hosts,
+            kind: super::coverage::kind_field(&sample),
             belongs,
             notes,
         })

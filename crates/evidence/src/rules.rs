@@ -10,6 +10,7 @@ mod judgement;
 mod matching;
 mod needs;
 pub(crate) mod pass;
+pub(crate) mod pattern;
 mod plan;
 mod route;
 mod sigma;
@@ -30,14 +31,14 @@ use correlate::Plan;
 pub use explain::{Explained, ExplainedPart};
 pub use folder::rule_files;
 pub use hits::{Group, GroupPart};
-pub use judgement::Judgement;
+pub use judgement::{Judgement, Pattern};
 use matching::Matchers;
 use sigma::{Body, Document, Matcher};
 use taxonomy::LogSources;
 use view::Slots;
 
 /// Raise it when equal rules would give other hits.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Files with rules, and rules, of one set.
 const RULES_MAX: usize = 20_000;
 

@@ -1,4 +1,4 @@
-use casebook_protocol::{ActKind, Domain, TimeBasis, Timestamp};
+use casebook_protocol::{ActKind, Domain, HostCoverage, TimeBasis, Timestamp};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -140,6 +140,9 @@ pub struct Source {
     pub acts: Vec<ActKind>,
     /// The hosts that its records come from, most frequent first, at most ten.
     pub hosts: Vec<String>,
+    /// What it has of each host, the host with the most records first.
+    #[serde(default)]
+    pub coverage: Vec<HostCoverage>,
     pub records: u64,
     /// Records that do not follow the format. They can be searched as text.
     pub malformed: u64,

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// The version of the messages. Both ends must use the same one.
-pub const WIRE_VERSION: u16 = 9;
+pub const WIRE_VERSION: u16 = 10;
 
 pub const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 

@@ -13,6 +13,7 @@ use casebook_protocol::{
 };
 
 mod cite;
+mod coverage;
 mod exhibit;
 mod hash;
 pub mod place;
@@ -103,10 +104,15 @@ impl Exhibits {
     }
 
     pub fn check(&self, finding: &FindingDraft) -> Checked {
+        self.check_on(finding, None)
+    }
+
+    /// `alerted` is the host of the alert, which an absence about the alert means if it names no host.
+    pub fn check_on(&self, finding: &FindingDraft, alerted: Option<&str>) -> Checked {
         let mut corpus = Corpus::default();
         let mut times = Vec::new();
         let citations: Vec<_> =
-            finding.citations.iter().map(|c| self.citation(c, finding, &mut corpus, &mut times)).collect();
+            finding.citations.iter().map(|c| self.citation(c, (finding, alerted), &mut corpus, &mut times)).collect();
         let mut faults = Vec::new();
         if citations.iter().any(|c| c.holds) {
             check_time(finding, &times, &mut faults);
@@ -127,7 +133,7 @@ impl Exhibits {
         let mut finding = finding.clone();
         let (mut corpus, mut times) = (Corpus::default(), Vec::new());
         for citation in &finding.citations {
-            self.citation(citation, &finding, &mut corpus, &mut times);
+            self.citation(citation, (&finding, None), &mut corpus, &mut times);
         }
         if let Some(time) = &mut finding.time {
             let cited = basis_of(time, &times).filter(|basis| *basis != TimeBasis::Aggregation);
@@ -137,8 +143,8 @@ impl Exhibits {
     }
 
     /// What the rules would cap the finding or drop its time for; empty if it stands as it is.
-    pub fn objections(&self, finding: &FindingDraft) -> Vec<String> {
-        let checked = self.check(finding);
+    pub fn objections(&self, finding: &FindingDraft, alerted: Option<&str>) -> Vec<String> {
+        let checked = self.check_on(finding, alerted);
         let none = finding.citations.is_empty().then(|| "it cites nothing: cite a tool call".to_owned());
         let bad = checked.citations.iter().zip(1..).filter(|(check, _)| !check.holds);
         let bad = bad.map(|(check, n)| format!("citation {n}: {}", check.note));
@@ -154,7 +160,7 @@ impl Exhibits {
     fn citation(
         &self,
         citation: &Citation,
-        finding: &FindingDraft,
+        finding: (&FindingDraft, Option<&str>),
         corpus: &mut Corpus,
         times: &mut Vec<CitedTime>,
     ) -> CitationCheck {
@@ -179,7 +185,7 @@ impl Exhibits {
     fn examine(
         &self,
         citation: &Citation,
-        finding: &FindingDraft,
+        (finding, alerted): (&FindingDraft, Option<&str>),
         corpus: &mut Corpus,
         times: &mut Vec<CitedTime>,
         check: &mut CitationCheck,
@@ -211,7 +217,7 @@ impl Exhibits {
                 }
                 if *value == 0 {
                     let window = finding.time.as_ref().map(|time| [Some(time.at), time.until]).unwrap_or_default();
-                    exhibit.nothing(&finding.claim, window, times)?;
+                    exhibit.nothing((finding, alerted), window, times)?;
                 }
                 exhibit.counted(at, corpus, times, check)?;
                 corpus.add_number(*value);
@@ -233,7 +239,7 @@ impl Exhibits {
                     let shown = exhibit.shown(found);
                     return Err(format!("the citation says that nothing is there, the result says {shown}"));
                 }
-                exhibit.nothing(&finding.claim, [*from, *to], times)?;
+                exhibit.nothing((finding, alerted), [*from, *to], times)?;
                 queried(exhibit, corpus, check)?;
                 Ok(exhibit.searched())
             }

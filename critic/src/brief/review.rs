@@ -32,6 +32,7 @@ pub(super) fn sections(view: &ReviewView, room: usize) -> Vec<Section<'_>> {
         sections.push(Section::fixed(section("limits", &json!(view.limits))));
     }
     sections.extend(channels::notes(&view.notes));
+    sections.extend(channels::coverage(0, &view.coverage));
     sections.extend(channels::out_of_reach(&view.out_of_reach));
     if !view.earlier.is_empty() {
         sections.push(earlier(1, &view.earlier));

@@ -86,6 +86,7 @@ fn review(hostile: &str, many: usize) -> Task {
         question: Some(casebook_protocol::Question { text: hostile.into(), to: vec![], follow: vec![] }),
         out_of_reach: vec![],
         notes: vec![],
+        coverage: Vec::new(),
         journal: journal(hostile),
         findings: (1..=many).map(|n| finding(2, n, hostile)).collect(),
         earlier: (1..=many / 2).map(|n| finding(1, n, hostile)).collect(),

@@ -58,6 +58,7 @@ fn view(hostile: &str, events: usize) -> DirectorView {
         }],
         out_of_reach: vec![],
         notes: vec![],
+        coverage: Vec::new(),
         leads: vec![],
         ranks: vec![],
         credible: vec![],

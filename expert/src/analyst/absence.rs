@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use casebook_agent::reasoner::{CallRequest, Done};
 use casebook_agent::worker::call;
 use casebook_evidence::facet::Facet;
+use casebook_protocol::coverage::{OTHER_HOSTS, same_host};
 use casebook_protocol::{Alert, Bearing, Citation, FindingDraft, FindingKind, Locator, Timestamp, Weight};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -70,6 +71,29 @@ pub(super) fn search(case: &Case) -> Vec<CallRequest> {
     traces.chain(counted).collect()
 }
 
+/// The part of the window around the alert that a searched source covers for the host, the longest. Sources that name
+/// no host may have records of any.
+fn covered(found: &Value, host: Option<&str>, at: Timestamp, [from, to]: [Timestamp; 2]) -> Option<[Timestamp; 2]> {
+    let span = |value: &Value| {
+        let time = |key: &str| value.get(key)?.as_str()?.parse::<Timestamp>().ok();
+        Some([time("first_time")?.max(from), time("last_time")?.min(to)])
+    };
+    let name = |one: &Value| one.get("host").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let of_host = |source: &Value| {
+        let hosts = list(source, "hosts");
+        let own = hosts.iter().find(|one| host.is_some_and(|host| same_host(&name(one), host)));
+        let any =
+            host.is_none() || hosts.is_empty() || hosts.iter().any(|one| ["", OTHER_HOSTS].contains(&&*name(one)));
+        own.or(any.then_some(source)).and_then(span)
+    };
+    let around = list(found, "covered").iter().filter_map(of_host).filter(|[first, last]| *first <= at && at <= *last);
+    around.max_by_key(|[first, last]| last.as_second() - first.as_second())
+}
+
+fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
+    value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
 pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
     let Some(operation) = claimed(&case.alert) else { return Vec::new() };
     let answers = |terms: &[String]| {
@@ -78,22 +102,21 @@ pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
             let asked: Vec<&str> = arguments.get("terms")?.as_array()?.iter().filter_map(Value::as_str).collect();
             let time = |key: &str| arguments.get(key)?.as_str()?.parse::<Timestamp>().ok();
             let total = found.get("total")?.as_u64()?;
-            (asked == terms).then(|| Some((d.call.id.clone(), total, time("from")?, time("to")?)))?
+            (asked == terms).then(|| Some((d.call.id.clone(), total, [time("from")?, time("to")?], found)))?
         })
     };
-    let (Some((call, 0, from, to)), Some((_, watched, ..))) =
+    let (Some((call, 0, window, found)), Some((_, watched, ..))) =
         (answers(&operation.leaves), answers(std::slice::from_ref(&operation.watched_by)))
     else {
         return Vec::new();
     };
-    if watched == 0 {
-        return Vec::new();
-    }
+    let alerted = case.alerted();
+    let host = alerted.iter().find_map(|rec| rec.facets.get(Facet::Host)).map(str::to_owned).or(case.alert.host());
+    let covered = case.anchor.and_then(|at| covered(&found, host.as_deref(), at, window));
+    let Some([from, to]) = covered.filter(|_| watched > 0) else { return Vec::new() };
     let names = operation.leaves.iter().map(|l| format!("`{l}`")).collect::<Vec<_>>().join(", ");
-    let claim = format!(
-        "The claimed {} is not in the evidence: no record names {names} in the hour before or after the alert",
-        operation.name
-    );
+    let claim =
+        format!("The claimed {} is not in the evidence: no record names {names} from {from} to {to}", operation.name);
     let at = Locator::Pointer("/total".into());
     vec![FindingDraft {
         bearing: Bearing::Exonerating,

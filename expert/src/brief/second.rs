@@ -25,20 +25,22 @@ fn exhibits<'f>(findings: impl Iterator<Item = &'f FindingDraft>, done: &[Done])
 }
 
 /// For each finding, what is wrong with its form.
-fn faults(taken: &[Taken], done: &[Done]) -> Vec<Vec<String>> {
+fn faults(taken: &[Taken], done: &[Done], alerted: Option<&str>) -> Vec<Vec<String>> {
     let exhibits = exhibits(taken.iter().map(|taken| &taken.draft), done);
     let of = |taken: &Taken| {
         let mut all = taken.faults.clone();
-        all.extend(exhibits.objections(&exhibits.based(&taken.draft)));
+        all.extend(exhibits.objections(&exhibits.based(&taken.draft), alerted));
         all
     };
     taken.iter().map(of).collect()
 }
 
 /// What to say about the faulty findings; empty if there are none.
-pub(super) fn returned(taken: &[Taken], done: &[Done]) -> String {
+pub(super) fn returned(taken: &[Taken], done: &[Done], alerted: Option<&str>) -> String {
     let mut list = String::new();
-    for ((finding, faults), n) in taken.iter().zip(faults(taken, done)).zip(1..).filter(|((_, f), _)| !f.is_empty()) {
+    for ((finding, faults), n) in
+        taken.iter().zip(faults(taken, done, alerted)).zip(1..).filter(|((_, f), _)| !f.is_empty())
+    {
         let (claim, why) = (one_line(&finding.draft.claim, CLAIM), one_line(&faults.join("; "), REASONS));
         let _ = writeln!(list, "- finding {n} ({claim:?}): {why}");
     }
@@ -51,12 +53,17 @@ pub(super) fn returned(taken: &[Taken], done: &[Done]) -> String {
 }
 
 /// The findings that stand, with the corrections in the place of the faulty ones, and how many of these are right now.
-pub(super) fn mended(first: Vec<Taken>, second: Vec<Taken>, done: &[Done]) -> (Vec<FindingDraft>, u32) {
-    let faulty: Vec<bool> = faults(&first, done).iter().map(|faults| !faults.is_empty()).collect();
+pub(super) fn mended(
+    first: Vec<Taken>,
+    second: Vec<Taken>,
+    done: &[Done],
+    alerted: Option<&str>,
+) -> (Vec<FindingDraft>, u32) {
+    let faulty: Vec<bool> = faults(&first, done, alerted).iter().map(|faults| !faults.is_empty()).collect();
     let stands = |draft: &FindingDraft| first.iter().zip(&faulty).any(|(f, faulty)| !faulty && f.draft == *draft);
     let second: Vec<Taken> = second.into_iter().filter(|taken| !stands(&taken.draft)).collect();
     let returned = faulty.iter().filter(|faulty| **faulty).count();
-    let right = faults(&second, done).iter().filter(|faults| faults.is_empty()).count().min(returned);
+    let right = faults(&second, done, alerted).iter().filter(|faults| faults.is_empty()).count().min(returned);
     let in_place = second.len() == returned;
     let mut corrected = second.into_iter().map(|taken| taken.draft);
     let mut all = Vec::new();

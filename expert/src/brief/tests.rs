@@ -27,6 +27,7 @@ fn task(hostile: &str, many: usize) -> Task {
         on_subject_host: true,
         records: 7,
         about: hostile.into(),
+        coverage: Vec::new(),
     };
     let view = ExpertView {
         alert: Alert::parse(json!({"id": "a", "title": hostile}).to_string().as_bytes()).unwrap(),

@@ -9,7 +9,7 @@ use crate::state::State;
 /// Checks a finding of the Expert for `domain`. A citation of a source that this Expert does not see is not
 /// valid: the Expert could corroborate itself with the sources of others.
 pub(crate) fn check(state: &State, domain: &Domain, draft: &FindingDraft, exhibits: &Exhibits) -> Checked {
-    let mut checked = exhibits.check(draft);
+    let mut checked = exhibits.check_on(draft, state.case.as_ref().and_then(|case| case.alert.host()).as_deref());
     let member = state.member(domain);
     for citation in checked.citations.iter_mut().filter(|c| c.holds) {
         let named = citation.sources.iter().chain(citation.records.iter().map(|record| &record.source));

@@ -33,6 +33,7 @@ pub(crate) fn member(name: &str) -> Member {
         on_subject_host: name == "endpoint",
         records: 10,
         about: "a log".into(),
+        coverage: Vec::new(),
     };
     let tool =
         ToolSpec { name: SEARCH.into(), description: "searches".into(), input_schema: "{}".into(), repeatable: true };

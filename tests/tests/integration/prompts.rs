@@ -121,6 +121,7 @@ impl Story {
             roster: DOMAINS.iter().map(member).collect(),
             out_of_reach: vec![],
             notes: vec![],
+            coverage: Vec::new(),
             leads: vec![],
             ranks: vec![],
             credible: vec![],
@@ -180,6 +181,7 @@ impl Story {
                 on_subject_host: false,
                 records: 1000,
                 about: "records of what happened".into(),
+                coverage: Vec::new(),
             };
             let view = ExpertView {
                 alert: self.alert.clone(),
@@ -212,6 +214,7 @@ impl Story {
             }),
             out_of_reach: vec![],
             notes: vec![],
+            coverage: Vec::new(),
         };
         self.ask(&CriticBrief, round, None, View::Review(Box::new(view)), 5, 2000);
         let reviewed = |CheckedFinding { finding, checked }| Reviewed {

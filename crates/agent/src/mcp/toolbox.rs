@@ -192,6 +192,7 @@ fn source(server: &Served) -> SourceInfo {
         on_subject_host: policy.on_subject_host,
         records: 0,
         about: about(server),
+        coverage: Vec::new(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use casebook_protocol::coverage::same_host;
 use casebook_protocol::{ActKind, ActPart, Claim, Timestamp};
 
 use super::kind::{self, kind_of};
@@ -25,7 +26,7 @@ impl Lister<'_> {
         if let Some((from, to)) = window {
             let rows = self.rows(&terms, Some(from.saturating_sub(AROUND)), Some(to.saturating_add(AROUND)))?;
             let there = |row: &&Row| match (&host, row.host()) {
-                (Some(host), Some(other)) => kind::same_host(host, other),
+                (Some(host), Some(other)) => same_host(host, other),
                 _ => true,
             };
             for row in rows.iter().filter(|row| kind_of(row) == Some(kind)).filter(there) {
@@ -47,7 +48,7 @@ impl Lister<'_> {
             let window = source.first_time.map(nanoseconds).zip(source.last_time.map(nanoseconds));
             source.confirmed
                 && source.acts.contains(&kind)
-                && host.is_some_and(|host| source.hosts.iter().any(|name| kind::same_host(host, name)))
+                && host.is_some_and(|host| source.hosts.iter().any(|name| same_host(host, name)))
                 && window.is_some_and(|(first, last)| first <= from && last >= to)
         };
         let sensors: BTreeSet<String> =

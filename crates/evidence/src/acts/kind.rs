@@ -138,13 +138,6 @@ pub(super) const fn terms(kind: ActKind) -> &'static [&'static str] {
     }
 }
 
-/// With or without a domain, in any case.
-pub(super) fn same_host(one: &str, other: &str) -> bool {
-    let short = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();
-    let address = |name: &str| name.parse::<std::net::IpAddr>().is_ok();
-    one.eq_ignore_ascii_case(other) || !address(one) && !address(other) && short(one) == short(other)
-}
-
 const INTERPRETERS: [&str; 17] = [
     "sh",
     "bash",

@@ -4,7 +4,7 @@ mod facts;
 mod kinds;
 mod rules;
 
-pub(crate) use facts::{Facts, hosts};
+pub(crate) use facts::{Facts, hosts, plain};
 pub use rules::known_fields;
 
 use casebook_protocol::Domain;

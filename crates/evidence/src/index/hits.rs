@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use casebook_protocol::Timestamp;
+use casebook_protocol::coverage::same_host;
 use rusqlite::{Connection, Row, params};
 
 use super::{Stored, Writer};
 use crate::LoadError;
 use crate::rules::hits::{Hit, Kept};
 use crate::rules::pass::{Carried, Correlations};
-use crate::rules::{Group, Rule, RuleSet};
+use crate::rules::pattern::Stopped;
+use crate::rules::{Group, Place, Rule, RuleSet};
 
 impl Writer {
     fn rules<T>(&self, write: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, LoadError> {
@@ -46,7 +49,7 @@ impl Writer {
                 while let Some(row) = rows.next()? {
                     correlations.add(carried(row)?);
                 }
-                let (kept, forgot) = correlations.finish();
+                let (kept, forgot) = correlations.finish(|at, host| silent(db, sources, at, host))?;
                 kept.into_iter().try_for_each(|((rule, source), kept)| write(db, rule, source, kept))?;
                 let remarked = sources.first_mut().filter(|_| forgot);
                 remarked.into_iter().for_each(|first| first.source.notes.push(REMARK.to_owned()));
@@ -64,13 +67,30 @@ impl Writer {
     }
 }
 
+/// Whether the log with the record at `at` is silent after it, while other logs go on.
+fn silent(db: &Connection, sources: &[Stored], at: Place, host: &str) -> rusqlite::Result<bool> {
+    let nanoseconds = |time: Timestamp| i64::try_from(time.as_nanosecond()).ok();
+    let place = usize::try_from(at.source).unwrap_or(usize::MAX);
+    let Some(own) = sources.get(place).map(|stored| &stored.source) else { return Ok(false) };
+    let of_others = sources.iter().enumerate().filter(|(n, _)| *n != place).filter_map(|(_, s)| s.source.last_time);
+    let in_log = own.coverage.iter().filter(|one| !host.is_empty() && !same_host(&one.host, host));
+    let others = of_others.chain(in_log.filter_map(|one| one.last)).filter_map(nanoseconds).max();
+    let stopped = Stopped { at: at.time, host, coverage: &own.coverage, others };
+    stopped.silent(|after| {
+        // Blocks are nearly in the order of time, so few hold times on both sides.
+        let sql = "SELECT min(time) FROM rec WHERE time>?2 AND id BETWEEN
+            (SELECT min(first) FROM block WHERE source=?1 AND late>?2) AND (SELECT max(last) FROM block WHERE source=?1)";
+        db.query_row(sql, params![at.source, after], |row| row.get(0))
+    })
+}
+
 fn number(rule: usize) -> i64 {
     i64::try_from(rule).unwrap_or(i64::MAX)
 }
 
 fn carried(row: &Row<'_>) -> rusqlite::Result<Carried> {
     let held: String = row.get(4)?;
-    let at = crate::rules::Place { source: row.get(1)?, record: row.get(2)?, time: row.get(3)? };
+    let at = Place { source: row.get(1)?, record: row.get(2)?, time: row.get(3)? };
     let rule = usize::try_from(row.get::<_, i64>(0)?).unwrap_or(usize::MAX);
     Ok(Carried { rule, at, values: serde_json::from_str(&held).unwrap_or_default() })
 }

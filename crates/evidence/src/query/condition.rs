@@ -63,6 +63,11 @@ impl Condition {
         self.implied.as_ref()
     }
 
+    /// What the value is or has.
+    pub(crate) fn text(&self) -> Option<&str> {
+        matches!(self.op, Op::Eq | Op::Contains | Op::StartsWith | Op::EndsWith).then_some(self.value.as_str())
+    }
+
     pub(crate) fn field(&self) -> &str {
         &self.field
     }

@@ -1,5 +1,6 @@
 //! Reads the records of a query block by block.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::ops::Range;
 
@@ -23,6 +24,8 @@ pub(crate) struct Filter {
     /// Nanoseconds, inclusive. Records without a time are outside every window.
     pub(crate) from: Option<i64>,
     pub(crate) to: Option<i64>,
+    /// The first record is enough: whether there is any.
+    pub(crate) first: bool,
 }
 
 impl Filter {
@@ -88,6 +91,11 @@ pub(crate) fn scan(
 ) -> Result<Scanned, ReadError> {
     let mut left = SCAN_MAX;
     let mut scanned = Scanned::default();
+    let any = Cell::new(false);
+    let sink: &mut dyn FnMut(&Hit<'_>) = &mut |hit| {
+        any.set(true);
+        sink(hit);
+    };
     catalog.with_index(|db| {
         for place in &filter.sources {
             let number = i64::try_from(*place).unwrap_or(i64::MAX);
@@ -128,6 +136,9 @@ pub(crate) fn scan(
                         break;
                     }
                 };
+                if filter.first && any.get() {
+                    return Ok(scanned);
+                }
                 match left.checked_sub(size) {
                     Some(rest) => left = rest,
                     None => {

@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
+use super::{Pattern, pattern};
+
 /// Groups whose state is kept, and occurrences in all of them. Above it, the stalest half is forgotten.
 const GROUPS_MAX: usize = 100_000;
 const OCCURRENCES_MAX: usize = 1_000_000;
@@ -91,6 +93,7 @@ pub(super) struct Plan {
     /// In nanoseconds.
     pub(super) span: i64,
     pub(super) condition: Condition,
+    pub(super) pattern: Option<Pattern>,
 }
 
 /// A place in the evidence.
@@ -200,7 +203,9 @@ impl<'p> Correlator<'p> {
         let plan = self.plans.get(number)?;
         let value = |field: &String| occurrence.values.get(field).cloned();
         // A record without one of the fields is of no group.
-        let group: Option<Vec<String>> = plan.group.iter().map(|(_, fields)| value(fields.get(place)?)).collect();
+        let nameless = || (plan.pattern == Some(Pattern::ThenSilence)).then(String::new);
+        let member = |fields: &Vec<String>| value(fields.get(place)?).or_else(nameless);
+        let group: Option<Vec<String>> = plan.group.iter().map(|(_, fields)| member(fields)).collect();
         let group = group?;
         let counted: Option<Vec<String>> = plan.counted.iter().map(value).collect();
         let counted = counted?.join("\u{1f}");
@@ -280,7 +285,27 @@ impl State {
                 let all = self.window.len();
                 let count = if plan.kind == Kind::ValueCount { self.values.len() } else { all } as u64;
                 let first = self.window.front()?.0;
-                plan.condition.holds(count).then_some((first, count, Vec::new()))
+                if !plan.condition.holds(count) {
+                    return None;
+                }
+                match plan.pattern {
+                    Some(Pattern::EvenIntervals) => {
+                        let from = all.saturating_sub(pattern::SERIES);
+                        let newest = || self.window.iter().skip(from).map(|(place, _)| *place);
+                        let even = pattern::even(newest().map(|place| place.time));
+                        even.then_some((newest().next()?, (all - from) as u64, Vec::new()))
+                    }
+                    Some(Pattern::ImpossibleTravel) => {
+                        let here = self.window.back().and_then(|(at, values)| pattern::stay(values, at.time))?;
+                        let far = |(at, values): &&(Place, String)| {
+                            pattern::stay(values, at.time).is_some_and(|there| pattern::too_far(there, here))
+                        };
+                        let (there, _) = self.window.iter().rev().take(pattern::SERIES).find(far)?;
+                        let left = Part { rule: part.rule, first: *there, last: *there, count: 1 };
+                        Some((*there, 2, vec![left, part.clone()]))
+                    }
+                    Some(Pattern::ThenSilence) | None => Some((first, count, Vec::new())),
+                }
             }
             Kind::Temporal => {
                 self.latest.resize(plan.rules.len(), None);

@@ -12,6 +12,21 @@ pub struct Judgement {
     pub strength: Weight,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub look_next: Option<String>,
+    /// What the records of a correlation must show besides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<Pattern>,
+}
+
+/// What Sigma has no word for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pattern {
+    /// The records come at nearly the same distance in time.
+    EvenIntervals,
+    /// Two places are too far apart for the time between them.
+    ImpossibleTravel,
+    /// The log has nothing more of the host, while other logs go on.
+    ThenSilence,
 }
 
 const LOOK_NEXT_MAX: usize = 500;
@@ -21,7 +36,7 @@ impl Judgement {
     pub(super) fn of(block: Option<&Value>, level: Level, origin: &Origin) -> Result<Self, String> {
         let graded = if level >= Level::High { Weight::Moderate } else { Weight::Weak };
         let bearing = if level == Level::Informational { Bearing::Neutral } else { Bearing::Incriminating };
-        let mut judgement = Self { bearing, strength: graded, look_next: None };
+        let mut judgement = Self { bearing, strength: graded, look_next: None, pattern: None };
         let Some(block) = block else { return Ok(judgement) };
         let Value::Object(map) = block else {
             return Err("casebook: expected bearing, strength and look_next below it".into());
@@ -40,9 +55,15 @@ impl Judgement {
                         "casebook.look_next: expected a question of at most {LOOK_NEXT_MAX} characters"
                     ));
                 }
+                "pattern" => {
+                    let known = "casebook.pattern: expected even_intervals, impossible_travel or then_silence";
+                    judgement.pattern = Some(serde_json::from_value(value.clone()).map_err(|_| known.to_owned())?);
+                }
                 other => {
                     let other = casebook_protocol::one_line(other, 40);
-                    return Err(format!("casebook: unknown key \"{other}\"; there are bearing, strength, look_next"));
+                    return Err(format!(
+                        "casebook: unknown key \"{other}\"; there are bearing, strength, look_next, pattern"
+                    ));
                 }
             }
         }

@@ -11,11 +11,13 @@ use super::hits::{Group, GroupPart, Hit, Kept};
 use super::matching::Seen;
 use super::route::Router;
 use super::view::{Columns, View};
-use super::{Rule, RuleSet, sigma};
+use super::{Pattern, Rule, RuleSet, sigma};
 use crate::Format;
 
 /// Bytes of a value that a correlation compares.
 const VALUE_MAX: usize = 512;
+/// Stops of services after which a log may be silent.
+const STOPPED_MAX: usize = 1000;
 
 /// A hit that correlations read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,30 +132,51 @@ pub(crate) struct Correlations<'r> {
     rules: &'r RuleSet,
     correlator: Correlator<'r>,
     kept: BTreeMap<(usize, i64), Kept>,
+    stopped: Vec<Episode>,
 }
 
 impl<'r> Correlations<'r> {
     /// None if there are no correlations.
     pub(crate) fn of(rules: &'r RuleSet) -> Option<Self> {
         let correlator = Correlator::new(&rules.plans);
-        (!rules.plans.is_empty()).then(|| Self { rules, correlator, kept: BTreeMap::new() })
+        (!rules.plans.is_empty()).then(|| Self { rules, correlator, kept: BTreeMap::new(), stopped: Vec::new() })
     }
 
     pub(crate) fn add(&mut self, hit: Carried) {
         let part = Part { rule: hit.rule, first: hit.at, last: hit.at, count: 1 };
         self.correlator.add(Occurrence { part, values: hit.values });
-        for episode in self.correlator.take() {
-            keep(self.rules, &mut self.kept, episode);
+        let found = self.correlator.take();
+        self.found(found);
+    }
+
+    fn found(&mut self, found: Vec<Episode>) {
+        for episode in found {
+            let pattern = self.rules.rule(episode.rule).and_then(|rule| rule.judgement.pattern);
+            match pattern {
+                Some(Pattern::ThenSilence) if self.stopped.len() < STOPPED_MAX => self.stopped.push(episode),
+                Some(Pattern::ThenSilence) => {}
+                _ => keep(self.rules, &mut self.kept, episode),
+            }
         }
     }
 
     /// The hits by rule and source of their last record; and whether some may be missing, since there were too many groups.
-    pub(crate) fn finish(mut self) -> (BTreeMap<(usize, i64), Kept>, bool) {
+    /// `silent` says whether the log of a place is silent after it, for a host that may be empty.
+    pub(crate) fn finish<E>(
+        mut self,
+        mut silent: impl FnMut(Place, &str) -> Result<bool, E>,
+    ) -> Result<(BTreeMap<(usize, i64), Kept>, bool), E> {
         let forgot = self.correlator.forgot;
-        for episode in self.correlator.finish() {
-            keep(self.rules, &mut self.kept, episode);
+        let open = std::mem::replace(&mut self.correlator, Correlator::new(&[])).finish();
+        self.found(open);
+        for mut episode in self.stopped {
+            let host = episode.group.first().map(|(_, host)| host.clone()).unwrap_or_default();
+            if silent(episode.last, &host)? {
+                episode.group.retain(|(_, value)| !value.is_empty());
+                keep(self.rules, &mut self.kept, episode);
+            }
         }
-        (self.kept, forgot)
+        Ok((self.kept, forgot))
     }
 }
 

@@ -3,11 +3,11 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Mutex;
 
-use super::correlate::Plan;
+use super::correlate::{Kind, Plan};
 use super::sigma::{Body, Correlation, Document, Matcher};
 use super::taxonomy::TAXONOMY;
 use super::view::Slots;
-use super::{Numbers, Rule, RuleFault, RuleFile, RuleSet, hash, names};
+use super::{Numbers, Pattern, Rule, RuleFault, RuleFile, RuleSet, hash, names};
 
 const NANOSECONDS: i64 = 1_000_000_000;
 /// Correlations of correlations of correlations.
@@ -21,7 +21,7 @@ pub(super) fn joined(read: Vec<(Rule, Document)>, files: &[RuleFile]) -> Result<
     let known = names(&read);
     for (number, (rule, document)) in read.iter().enumerate() {
         let Body::Correlation(correlation) = &document.body else { continue };
-        match plan(number, correlation, &known) {
+        match plan(number, rule, correlation, &known) {
             Ok(plan) => {
                 for part in &plan.rules {
                     *parts.entry(*part).or_insert(true) &= !correlation.generate;
@@ -48,7 +48,7 @@ fn fault(rule: &Rule, what: String) -> RuleFault {
     RuleFault { file: rule.file.clone(), line: rule.line, what }
 }
 
-fn plan(number: usize, correlation: &Correlation, known: &HashMap<&str, usize>) -> Result<Plan, String> {
+fn plan(number: usize, rule: &Rule, correlation: &Correlation, known: &HashMap<&str, usize>) -> Result<Plan, String> {
     let number_of = |name: &String| {
         let missing = || {
             let name = casebook_protocol::one_line(name, 80);
@@ -64,7 +64,21 @@ fn plan(number: usize, correlation: &Correlation, known: &HashMap<&str, usize>) 
         };
         (field.name.clone(), rules.iter().map(of_rule).collect())
     });
+    let pattern = rule.judgement.pattern;
+    let fits = match pattern {
+        None => true,
+        Some(Pattern::ImpossibleTravel) => correlation.kind == Kind::ValueCount && correlation.counted.len() == 2,
+        Some(Pattern::EvenIntervals | Pattern::ThenSilence) => correlation.kind == Kind::EventCount,
+    };
+    if !fits {
+        return Err(
+            "casebook.pattern: expected an event_count, or for impossible_travel a value_count of latitude and \
+                    longitude; change correlation.type"
+                .into(),
+        );
+    }
     Ok(Plan {
+        pattern,
         rule: number,
         kind: correlation.kind,
         group: group.collect(),

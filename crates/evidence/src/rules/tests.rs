@@ -1,4 +1,5 @@
 mod hostile;
+mod patterns;
 mod recordings;
 mod same;
 mod stories;

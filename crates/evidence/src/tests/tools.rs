@@ -38,7 +38,7 @@ fn each_call_is_answered_as_on_file() {
 fn schemas_are_json_and_name_the_arguments() {
     let folder = sample();
     let toolset = folder.tools().toolset();
-    assert_eq!(toolset.tools.len(), 10);
+    assert_eq!(toolset.tools.len(), 11);
     for tool in toolset.tools {
         let schema: Value = serde_json::from_str(&tool.input_schema).unwrap();
         assert_eq!(schema["additionalProperties"], false, "{}", tool.name);

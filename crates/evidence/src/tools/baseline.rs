@@ -131,6 +131,9 @@ impl EvidenceTools {
             "before": earlier.shown(),
             "searched": self.names(&filter),
         });
+        if earlier.all.count + later.all.count == 0 {
+            self.found_nothing(&mut answer, &filter, &[])?;
+        }
         if before.is_some() {
             let fresh = later.values.iter().map(|(name, counted)| {
                 let known = earlier.values.get(name);

@@ -76,7 +76,10 @@ impl EvidenceTools {
             counted.add(hit.entry, found);
         })
         .map_err(|e| e.to_string())?;
-        Ok(self.counted(&filter, counted, &scanned, top))
+        let total = counted.total;
+        let mut answer = self.counted(&filter, counted, &scanned, top);
+        self.nothing(&mut answer, &filter, args, total)?;
+        Ok(answer)
     }
 
     /// Counts the records of sources that never have the field without reading them. Returns the filter for the

@@ -1,5 +1,6 @@
 use std::cmp::Reverse;
 
+use casebook_protocol::coverage::bounded;
 use serde_json::{Value, json};
 
 use super::EvidenceTools;
@@ -13,6 +14,8 @@ pub(super) const DESCRIBE: &[&str] = &["source", "fields", "prefix"];
 /// Fields that are described; of the others only the names are given.
 const FIRST: usize = 24;
 /// Fields that are described if the caller chose them.
+/// Hosts, and kinds of records of each, in a list of sources.
+const COVERED: (usize, usize) = (12, 6);
 const CHOSEN_MAX: usize = 100;
 /// Values of a field.
 const VALUES: usize = 3;
@@ -96,6 +99,7 @@ fn summary(source: &Source, sensor: &str) -> Value {
         "confirmed": source.confirmed,
         "acts": source.acts,
         "hosts": source.hosts,
+        "coverage": bounded(&source.coverage, COVERED.0, COVERED.1),
         "records": source.records,
         "malformed": source.malformed,
         "oversize": source.oversize,

@@ -66,7 +66,7 @@ impl EvidenceTools {
         }
         let (sources, conditions) = (self.sources(args)?, args.conditions()?);
         let known = conditions.iter().try_for_each(|condition| self.known_field(&sources, condition.field()));
-        let filter = Filter { sources, terms: Terms::new(&terms, any), conditions: Vec::new(), from, to };
+        let filter = Filter { sources, terms: Terms::new(&terms, any), from, to, ..Filter::default() };
         // If no record has the terms, a total of 0 is true whatever the fields are called.
         if let Err(why) = known
             && (filter.terms.is_empty() || self.has_any(&filter)?)
@@ -123,7 +123,18 @@ impl EvidenceTools {
             let held = texts.iter().zip(&found.held).filter(|(_, count)| **count > 0);
             put(&mut answer, "by_term", held.map(|(text, count)| ((*text).to_owned(), json!(count))).collect());
         }
+        self.nothing(&mut answer, &filter, args, found.total)?;
         Ok(answer)
+    }
+
+    pub(super) fn nothing(&self, answer: &mut Value, filter: &Filter, args: &Args, total: u64) -> Result<(), String> {
+        if total > 0 {
+            return Ok(());
+        }
+        // Of alternatives, none is where the others were looked for.
+        let terms = if filter.terms.is_choice() { Vec::new() } else { args.texts("terms")? };
+        let of: Vec<&str> = filter.conditions.iter().filter_map(crate::query::Condition::text).chain(terms).collect();
+        self.found_nothing(answer, filter, if of.len() > 1 { &of } else { &[] })
     }
 
     /// The fields to show: all, those of the argument `fields`, or none.

@@ -1,6 +1,7 @@
 mod args;
 mod baseline;
 mod count;
+mod coverage;
 mod describe;
 mod find;
 mod rules;
@@ -69,6 +70,7 @@ impl EvidenceTools {
         let read = |tool, known| Args::new(tool, arguments_json, known);
         let answer = match tool {
             "list_sources" => read("list_sources", &[]).map(|_| self.list_sources())?,
+            "coverage" => self.coverage(&read("coverage", coverage::COVERAGE)?)?,
             "describe_source" => self.describe_source(&read("describe_source", describe::DESCRIBE)?)?,
             "search" => self.search(&read("search", find::SEARCH)?)?,
             "count_by" => self.count_by(&read("count_by", count::COUNT)?)?,

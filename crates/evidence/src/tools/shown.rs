@@ -67,7 +67,7 @@ struct Met {
 impl From<Rule> for Met {
     fn from(rule: Rule) -> Self {
         let technique = rule.technique();
-        let Judgement { bearing, strength, look_next } = rule.judgement;
+        let Judgement { bearing, strength, look_next, .. } = rule.judgement;
         Self { rule: rule.id, title: rule.title, level: rule.level, bearing, strength, technique, look_next }
     }
 }

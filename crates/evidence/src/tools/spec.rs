@@ -4,7 +4,7 @@ use casebook_protocol::{ToolSpec, Toolset};
 
 use crate::{Format, Source};
 
-pub(super) const TOOLS: [(&str, &str, &str); 10] = [
+pub(super) const TOOLS: [(&str, &str, &str); 11] = [
     (
         "list_sources",
         "Lists the sources that you may see: file, format, sensor (what wrote it), records, first and last time, what the \
@@ -12,6 +12,13 @@ pub(super) const TOOLS: [(&str, &str, &str); 10] = [
          sensor is a guess, and the log counts as `written_on_subject_host`: one who controls the host controls it. `acts` are \
          the acts that the sensor records in full.",
         r#"{"type":"object","properties":{},"additionalProperties":false}"#,
+    ),
+    (
+        "coverage",
+        "Says what the sources cover: for each host and source the number of records, from when to when, and of which kinds \
+         (event ids, programs, operations). `host` \"\" are records that name no host. An absence counts only if a searched \
+         source covers its host and window: look here before you claim one. Cite a number as `/rows/N/records`.",
+        r#"{"type":"object","properties":{"host":{"type":"string"},"sources":{"type":"array","items":{"type":"string"}},"limit":{"type":"integer","minimum":1,"maximum":500,"default":100}},"additionalProperties":false}"#,
     ),
     (
         "describe_source",

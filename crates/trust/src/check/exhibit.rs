@@ -13,7 +13,7 @@ impl Exhibit {
     /// Checks that a query that found nothing covers the window, and that the claim is about what it searched for.
     pub(super) fn nothing(
         &self,
-        claim: &str,
+        (finding, alerted): (&FindingDraft, Option<&str>),
         window: [Option<Timestamp>; 2],
         times: &mut Vec<CitedTime>,
     ) -> Result<(), String> {
@@ -34,7 +34,8 @@ impl Exhibit {
             let edges = window.into_iter().flatten();
             times.extend(edges.map(|at| CitedTime { at, basis: TimeBasis::Record }));
         }
-        asked_for(self, claim)
+        asked_for(self, &finding.claim)?;
+        coverage::covered(self, finding, alerted, window)
     }
 
     /// Adds what a number is about: the query, the edges of its window, and the group that the number is of.

@@ -43,6 +43,7 @@ mod tests {
                     on_subject_host: *on_subject_host,
                     records: 1,
                     about: String::new(),
+                    coverage: Vec::new(),
                 };
                 (source, info)
             };

@@ -16,6 +16,7 @@ fn source(name: &str, on_subject_host: bool) -> (String, SourceInfo) {
         on_subject_host,
         records: 1,
         about: String::new(),
+        coverage: Vec::new(),
     };
     (name.to_owned(), info)
 }

@@ -25,6 +25,7 @@ const fn parts(kind: TaskKind) -> (&'static [&'static str], &'static [&'static s
                 "leads",
                 "credible",
                 "source_notes",
+                "coverage",
                 "out_of_reach",
                 "acts",
                 "now",
@@ -35,7 +36,7 @@ const fn parts(kind: TaskKind) -> (&'static [&'static str], &'static [&'static s
         TaskKind::Investigate => (&["alert", "sources", JOURNAL, "question"], &[LEFT_OUT]),
         TaskKind::Review => (
             &["alert", "question", JOURNAL, "toolsets", "findings"],
-            &["earlier", "limits", "source_notes", "out_of_reach", "acts", LEFT_OUT],
+            &["earlier", "limits", "source_notes", "coverage", "out_of_reach", "acts", LEFT_OUT],
         ),
         TaskKind::Timeline => (&[JOURNAL, "review"], &["timeline", LEFT_OUT]),
     }

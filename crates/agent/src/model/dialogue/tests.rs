@@ -66,6 +66,7 @@ pub(in crate::model) fn task() -> Task {
         roster: vec![],
         out_of_reach: vec![],
         notes: vec![],
+        coverage: Vec::new(),
         leads: vec![],
         ranks: vec![],
         credible: vec![],

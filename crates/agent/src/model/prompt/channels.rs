@@ -5,7 +5,8 @@ use std::cmp::Reverse;
 
 use casebook_protocol::{
     AccountedAct, Accounting, Act, Alert, Credibility, EventTime, FindingKind, JournalEntry, KEPT, LeadState, Review,
-    Reviewed, Rule, Score, SourceNote, Timeline, TimelineEvent, journal, one_line, timeline::MAX_EVENTS,
+    Reviewed, Rule, Score, SourceCoverage, SourceNote, Timeline, TimelineEvent, journal, one_line,
+    timeline::MAX_EVENTS,
 };
 use serde_json::{Value, json};
 
@@ -34,6 +35,8 @@ const ENTITIES: usize = 12;
 const NOTES: usize = 24;
 /// The most leads in a prompt.
 const LEADS: usize = 12;
+/// Bytes of what the sources cover.
+const COVERAGE: usize = 3 * 1024;
 
 pub fn alert(rank: u8, alert: &Alert) -> Section<'_> {
     Section::new(rank, ALERT, move |limit| {
@@ -157,6 +160,26 @@ pub fn credible(rank: u8, most: usize, findings: &[Reviewed]) -> Option<Section<
 pub fn notes(notes: &[SourceNote]) -> Option<Section<'_>> {
     let shown = |note: &SourceNote| format!("{}: {}", note.source, note.note);
     (!notes.is_empty()).then(|| Section::fixed(section("source_notes", &notes.iter().take(NOTES).map(shown).collect())))
+}
+
+/// Of which hosts, kinds and times the sources have records; nothing if that is not known.
+pub fn coverage(rank: u8, coverage: &[SourceCoverage]) -> Option<Section<'_>> {
+    (!coverage.is_empty()).then(|| {
+        Section::new(rank, COVERAGE, move |limit| {
+            let of = |source: &SourceCoverage| {
+                let id = one_line(&source.source, LINE);
+                source
+                    .hosts
+                    .iter()
+                    .map(move |one| (one.records, json!(format!("{id}: {}", one.words()))))
+                    .collect::<Vec<_>>()
+            };
+            let (shown, left_out) = kept_values(coverage.iter().flat_map(of), usize::MAX, limit, |missing, all| {
+                format!("coverage: {missing} of {all} hosts of a source, those with the fewest records")
+            });
+            Written { text: section("coverage", &Value::Array(shown)), left_out }
+        })
+    })
 }
 
 /// The acts that a dismissal must account for. Beyond the limit, explained acts are only counted.

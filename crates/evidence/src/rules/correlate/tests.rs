@@ -6,7 +6,8 @@ const SECOND: i64 = 1_000_000_000;
 fn found(kind: Kind, rules: &[usize], condition: Condition, hits: &str) -> Vec<String> {
     let counted = if kind == Kind::ValueCount { vec!["value".to_owned()] } else { Vec::new() };
     let group = vec![("by".to_owned(), vec!["by".to_owned(); rules.len()])];
-    let plans = [Plan { rule: 9, kind, rules: rules.to_vec(), group, counted, span: 60 * SECOND, condition }];
+    let plans =
+        [Plan { rule: 9, kind, rules: rules.to_vec(), group, counted, span: 60 * SECOND, condition, pattern: None }];
     run(&plans, hits).iter().map(shown).collect()
 }
 
@@ -98,6 +99,7 @@ fn a_correlation_of_a_correlation_names_its_parts() {
         counted: Vec::new(),
         span,
         condition: at_least(3),
+        pattern: None,
     };
     let then = Plan { rule: 9, kind: Kind::TemporalOrdered, rules: vec![8, 1], ..many.clone() };
     let found = run(&[many, then], "0@1:a 0@2:a 0@3:a 0@4:a 1@5:b 1@6:a");
@@ -119,6 +121,7 @@ fn memory_is_bounded_and_time_linear() {
         counted: vec!["value".to_owned()],
         span: i64::MAX,
         condition: at_least(9_999),
+        pattern: None,
     }];
     let mut correlator = Correlator::new(&plans);
     for n in 0..300_000i64 {

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use super::*;
 
 /// The moment so many seconds after the beginning, without its zone.
-fn time(second: u32) -> String {
+pub(super) fn time(second: u32) -> String {
     let at = jiff::Timestamp::from_second(1_772_359_200 + i64::from(second)).unwrap();
     at.to_string().trim_end_matches('Z').to_owned()
 }
 
-fn syslog(second: u32, program: &str, message: &str) -> String {
+pub(super) fn syslog(second: u32, program: &str, message: &str) -> String {
     format!("{}.000000+00:00 web1 {program}: {message}\n", time(second))
 }
 
@@ -18,7 +18,7 @@ fn ssh(second: u32, outcome: &str, user: &str, address: &str) -> String {
     syslog(second, "sshd[812]", &format!("{outcome} password for {user} from {address} port 40022 ssh2"))
 }
 
-fn lines(records: impl Iterator<Item = Value>) -> String {
+pub(super) fn lines(records: impl Iterator<Item = Value>) -> String {
     records.map(|record| record.to_string() + "\n").collect()
 }
 
@@ -27,6 +27,10 @@ fn windows(second: u32, id: u32, fields: Value) -> Value {
         "Provider": "Microsoft-Windows-Security-Auditing"});
     record.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
     record
+}
+
+pub(super) fn windows_of(host: &str, second: u32, id: u32) -> Value {
+    windows(second, id, json!({"Computer": host, "TargetUserName": "mara", "LogonType": 3}))
 }
 
 fn logon(second: u32, id: u32, user: &str, address: &str) -> Value {
@@ -57,13 +61,13 @@ fn sign_in(second: u32, user: &str, code: u32) -> Value {
 }
 
 /// The files of ours that have correlations.
-fn correlations() -> Arc<RuleSet> {
+pub(super) fn correlations() -> Arc<RuleSet> {
     let mut files = built_in_rules();
     files.retain(|file| file.text.contains("\ncorrelation:"));
     Arc::new(RuleSet::read(&files).unwrap())
 }
 
-fn told(file: &str, text: String) -> Vec<String> {
+pub(super) fn told(file: &str, text: String) -> Vec<String> {
     Loaded::new(&[(file, text)]).hits(&correlations())
 }
 
@@ -71,7 +75,7 @@ fn all(file: &str, text: String) -> Vec<String> {
     Loaded::new(&[(file, text)]).hits(&RuleSet::built_in())
 }
 
-const NOTHING: [&str; 0] = [];
+pub(super) const NOTHING: [&str; 0] = [];
 
 #[test]
 fn ssh_passwords_are_guessed_and_one_is_right() {

@@ -69,6 +69,7 @@ fn outside(names: &[&str]) -> BTreeMap<String, SourceInfo> {
         on_subject_host: false,
         records: 1,
         about: String::new(),
+        coverage: Vec::new(),
     };
     names.iter().map(|name| ((*name).to_owned(), info(name))).collect()
 }
