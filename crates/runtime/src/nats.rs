@@ -47,6 +47,8 @@ pub(crate) const INLINE: usize = 256 * 1024;
 pub const FORBIDDEN: &str = "Permissions Violation";
 /// How long a refusal counts as the reason of a failure.
 const REFUSED: Duration = Duration::from_secs(30);
+/// The filter for log lines of the library: it logs each attempt of an outage, which is one line of ours.
+pub(crate) const LIBRARY_LOG: &str = "async_nats=off";
 const ANSWER: Duration = Duration::from_secs(5);
 /// How often to check that the server is there. A server that is cut off leaves its connections open; after three checks
 /// without an answer the client takes another one.
