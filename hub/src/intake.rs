@@ -13,7 +13,7 @@ use casebook_protocol::{
     Alert, AlertError, AlertId, Budget, DeadLetter, InvestigationId, Member, Report, Severity, Timestamp, subject,
 };
 use casebook_runtime::Env;
-use casebook_runtime::bus::{BusError, Delivery};
+use casebook_runtime::bus::{BusError, Delivery, Failing};
 use casebook_runtime::telemetry::meter;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
@@ -235,7 +235,7 @@ impl Intake {
 
     /// Investigates waiting alerts, the most urgent first, until [`Intake::drain`].
     pub async fn work(&self) {
-        let mut alone = false;
+        let (mut alone, mut failing) = (false, Failing::default());
         while let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await {
             let case = loop {
                 if self.draining() {
@@ -248,7 +248,7 @@ impl Intake {
                 let may = self.may_begin().await;
                 if may
                     && anyone == Some(true)
-                    && let Some(case) = self.most_urgent().await
+                    && let Some(case) = self.most_urgent(&mut failing).await
                 {
                     break case;
                 }
@@ -262,13 +262,14 @@ impl Intake {
         }
     }
 
-    async fn most_urgent(&self) -> Option<Box<dyn Delivery>> {
+    async fn most_urgent(&self, failing: &mut Failing) -> Option<Box<dyn Delivery>> {
         for severity in Severity::ALL.into_iter().rev() {
-            match self.env.bus.try_pull(&subject::cases(severity)).await {
+            let taken = self.env.bus.try_pull(&subject::cases(severity)).await;
+            failing.note(&taken);
+            match taken {
                 Ok(Some(case)) => return Some(case),
-                Ok(None) => {}
                 Err(BusError::Closed) => return None,
-                Err(error) => tracing::error!(%error, "could not take a job"),
+                Ok(None) | Err(_) => {}
             }
         }
         None
@@ -363,12 +364,14 @@ impl Intake {
 
     /// Takes alerts published to `subject`, until [`Intake::drain`].
     pub async fn take(&self, subject: &str) {
+        let mut failing = Failing::default();
         loop {
-            let delivery = match self.env.bus.pull(subject).await {
+            let pulled = self.env.bus.pull(subject).await;
+            failing.note(&pulled);
+            let delivery = match pulled {
                 Ok(delivery) => delivery,
                 Err(BusError::Closed) => return,
-                Err(error) => {
-                    tracing::error!(%error, "could not take alerts");
+                Err(_) => {
                     tokio::time::sleep(LOOK).await;
                     continue;
                 }

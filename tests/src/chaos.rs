@@ -11,6 +11,7 @@ pub mod books;
 pub mod closing;
 pub mod each;
 pub mod noise;
+pub mod partition;
 pub mod plan;
 pub mod run;
 pub mod scale;
@@ -46,6 +47,7 @@ impl Order {
             latency: Duration::from_millis(400),
             domain: None,
             at_once: None,
+            replicas: 1,
             brain: Brain {
                 rounds: 2,
                 expert_calls: 2,

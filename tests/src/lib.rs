@@ -9,6 +9,7 @@ pub mod disk;
 pub mod fuzz;
 pub mod generate;
 pub mod hostile;
+pub mod hosts;
 pub mod lab;
 pub mod load;
 pub mod many;

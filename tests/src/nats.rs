@@ -19,7 +19,8 @@ pub struct Broker {
     program: PathBuf,
     folder: PathBuf,
     config: PathBuf,
-    server: Server,
+    /// None if the servers are on other hosts.
+    server: Option<Server>,
 }
 
 impl Broker {
@@ -34,36 +35,40 @@ impl Broker {
         let usual = folder.join("nats-server.conf");
         std::fs::write(&usual, "jetstream { sync_interval: always }\n")?;
         let config = config.unwrap_or(usual);
-        let server = Server::start(program, folder, &config, 0)?;
+        let server = Some(Server::start(program, folder, &config, 0)?);
         Ok(Self { program: program.to_path_buf(), folder: folder.to_path_buf(), config, server })
     }
 
     pub fn port(&self) -> u16 {
-        self.server.port
+        self.server.as_ref().map_or(0, |server| server.port)
     }
 
     /// The address, without TLS.
     pub fn url(&self) -> String {
-        self.server.url()
+        self.server.as_ref().map_or_else(String::new, Server::url)
     }
 
     pub fn pid(&self) -> u32 {
-        self.server.process.id()
+        self.server.as_ref().map_or(0, |server| server.process.id())
     }
 
     pub fn signal(&mut self, signal: Signal) {
-        self.server.process.signal(signal);
+        if let Some(server) = &mut self.server {
+            server.process.signal(signal);
+        }
     }
 
     /// Simulates a loss of power.
     pub fn kill(&mut self) {
-        self.server.process.kill();
+        if let Some(server) = &mut self.server {
+            server.process.kill();
+        }
     }
 
     /// Kills it and starts it again on the same port and store. Blocks.
     pub fn restart(&mut self) -> Result<()> {
         self.kill();
-        self.server = Server::start(&self.program, &self.folder, &self.config, self.port())?;
+        self.server = Some(Server::start(&self.program, &self.folder, &self.config, self.port())?);
         Ok(())
     }
 }
@@ -115,9 +120,31 @@ impl Nats {
         nats.users = users.to_vec();
         std::fs::create_dir_all(nats.credentials())?;
         nats.write_credentials("password")?;
-        nats.write("mac.key", &"casebook".repeat(8))?;
-        std::fs::set_permissions(nats.mac_key(), Permissions::from_mode(0o600))?;
+        nats.write_mac_key()?;
         Ok(nats)
+    }
+
+    /// Servers on other hosts, which the caller starts. `urls` are separated by commas.
+    pub fn elsewhere(urls: String, users: &[User]) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let (program, config) = (program()?, folder.path().join("accounts.conf"));
+        std::fs::write(&config, Self::accounts(users, "password"))?;
+        let broker = Broker { program, folder: folder.path().to_path_buf(), config, server: None };
+        let nats = Self { broker, others: Some(urls), users: users.to_vec(), folder };
+        std::fs::create_dir_all(nats.credentials())?;
+        nats.write_credentials("password")?;
+        nats.write_mac_key()?;
+        Ok(nats)
+    }
+
+    fn write_mac_key(&self) -> Result<()> {
+        self.write("mac.key", &"casebook".repeat(8))?;
+        Ok(std::fs::set_permissions(self.mac_key(), Permissions::from_mode(0o600))?)
+    }
+
+    /// The addresses of the servers.
+    pub fn url(&self) -> String {
+        self.others.clone().unwrap_or_else(|| self.broker.url())
     }
 
     /// The configuration of a server on which the passwords of `users` begin with `word`.
@@ -159,7 +186,7 @@ impl Nats {
 
     pub fn options(&self, user: &str) -> nats::Options {
         let credentials = Some(self.credentials().join(user)).filter(|path| path.is_file());
-        let url = self.others.clone().unwrap_or_else(|| self.broker.url());
+        let url = self.url();
         let mac_key = Some(self.mac_key()).filter(|path| path.is_file() && ["hub", "reader"].contains(&user));
         nats::Options { url, user: user.to_owned(), credentials, mac_key, ..nats::Options::default() }
     }

@@ -1,6 +1,7 @@
 //! A team of real processes over a NATS server: Hubs, Directors, Critics and Experts with a scripted model.
 //! Each process can be killed, paused and started again. All are killed on drop.
 
+use std::net::Ipv4Addr;
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -58,6 +59,8 @@ pub struct Shape {
     pub domain: Option<String>,
     /// Investigations of each Hub, and tasks of each Director and Critic, at once; `None` for the defaults.
     pub at_once: Option<usize>,
+    /// Servers that store each message.
+    pub replicas: usize,
     pub brain: Brain,
 }
 
@@ -111,20 +114,34 @@ impl Team {
     /// Starts a server, a model and a team, and waits until all are ready. Blocks.
     pub fn start(shape: &Shape) -> Result<Self> {
         let domains = DOMAINS.iter().map(|name| Domain::new(*name)).collect::<Result<Vec<_>, _>>()?;
-        let nats = Nats::guarded_for(&domains)?;
+        let local = |_: &str, program: &Path| process::serving(program);
+        Self::start_on(shape, Nats::guarded_for(&domains)?, Ipv4Addr::LOCALHOST, &local)
+    }
+
+    /// Like [`Team::start`], with these servers, the model at `address`, and the commands that `made` makes of the name and
+    /// the program of each process.
+    pub fn start_on(
+        shape: &Shape,
+        nats: Nats,
+        address: Ipv4Addr,
+        made: &dyn Fn(&str, &Path) -> Command,
+    ) -> Result<Self> {
         let named = |(part, n): &(Part, usize)| -> Vec<(Part, String)> {
             (1..=*n).map(|i| (*part, format!("{}-{i}", part.name()))).collect()
         };
         let names: Vec<(Part, String)> = shape.parts.iter().flat_map(named).collect();
         let keys = names.iter().map(|(_, name)| key(name)).collect();
-        let options = Options { latency: shape.latency, numbered: true, keys, threads: 2, ..Options::default() };
+        let options =
+            Options { latency: shape.latency, numbered: true, keys, threads: 2, address, ..Options::default() };
         let model = Server::start(shape.brain.clone(), options)?;
         generate::write(&nats.folder().join("evidence"), 200_000, 7)?;
         let mut processes = Processes::of(nats);
         for (part, name) in names {
             let arguments = arguments(&processes.nats, &model.url(), part, &name, shape)?;
             let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-            processes.add(part, &name, &arguments, &[("CASEBOOK_LOG", "info,casebook_agent::worker=debug")]);
+            let environment = [("CASEBOOK_LOG", "info,casebook_agent::worker=debug")];
+            let command = made(&name, &run::program(&format!("casebook-{}", part.name())));
+            processes.add_as(command, part, &name, &arguments, &environment);
         }
         processes.begin()?;
         Ok(Self { model, processes })
@@ -143,6 +160,7 @@ fn arguments(nats: &Nats, model: &str, part: Part, name: &str, shape: &Shape) ->
         add("--mac-key-file", nats.mac_key().display().to_string());
         add("--lease", shape.lease.to_string());
         add("--sweep", shape.sweep.to_string());
+        add("--replicas", shape.replicas.to_string());
         return Ok(arguments);
     }
     let key = nats.write(&format!("{name}.key"), &key(name))?;
@@ -163,8 +181,19 @@ impl Processes {
     }
 
     pub fn add(&mut self, part: Part, name: &str, arguments: &[&str], environment: &[(&str, &str)]) {
-        let mut command = process::serving(&run::program(&format!("casebook-{}", part.name())));
-        command.args(["--nats", &self.nats.broker.url()]).args(arguments).envs(environment.iter().copied());
+        let command = process::serving(&run::program(&format!("casebook-{}", part.name())));
+        self.add_as(command, part, name, arguments, environment);
+    }
+
+    fn add_as(
+        &mut self,
+        mut command: Command,
+        part: Part,
+        name: &str,
+        arguments: &[&str],
+        environment: &[(&str, &str)],
+    ) {
+        command.args(["--nats", &self.nats.url()]).args(arguments).envs(environment.iter().copied());
         let log = log(self.nats.folder(), name);
         self.members.push(Member { part, name: name.to_owned(), command, log, process: None });
     }

@@ -1,7 +1,7 @@
 //! How processes communicate: work queues with leases, and subjects with listeners. A queue may lose jobs, since the
 //! Hub requests them again from its log.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 
@@ -73,4 +73,24 @@ pub trait Bus: Send + Sync + 'static {
 
     /// The last message on `subject`, if the bus keeps it. A Hub that takes over publishes only what comes after it.
     async fn last(&self, subject: &str) -> Result<Option<Vec<u8>>, BusError>;
+}
+
+/// Whether a loop can take jobs. An outage is one line of the log, and so is its end, however often the loop tries.
+#[derive(Debug, Default)]
+pub struct Failing(Option<Instant>);
+
+impl Failing {
+    pub fn note<T>(&mut self, taken: &Result<T, BusError>) {
+        match (taken, self.0) {
+            (Ok(_), Some(since)) => {
+                tracing::info!(seconds = since.elapsed().as_secs(), "takes jobs again");
+                self.0 = None;
+            }
+            (Err(error), None) if *error != BusError::Closed => {
+                tracing::error!(%error, "cannot take jobs; trying again");
+                self.0 = Some(Instant::now());
+            }
+            _ => {}
+        }
+    }
 }

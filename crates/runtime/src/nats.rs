@@ -47,7 +47,12 @@ pub(crate) const INLINE: usize = 256 * 1024;
 pub const FORBIDDEN: &str = "Permissions Violation";
 /// How long a refusal counts as the reason of a failure.
 const REFUSED: Duration = Duration::from_secs(30);
+/// The filter for log lines of the library: it logs each attempt of an outage, which is one line of ours.
+pub(crate) const LIBRARY_LOG: &str = "async_nats=off";
 const ANSWER: Duration = Duration::from_secs(5);
+/// How often to check that the server is there. A server that is cut off leaves its connections open; after three checks
+/// without an answer the client takes another one.
+const PING: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NatsError {
@@ -101,7 +106,7 @@ pub struct Connection {
     pub(crate) mac: Option<mac::MacKey>,
     outages: outage::Outages,
     places: outage::Places,
-    link: link::Link,
+    pub(crate) link: link::Link,
     credentials: Option<PathBuf>,
     url: String,
 }
@@ -162,6 +167,7 @@ async fn connected(options: &Options) -> Result<Connection, NatsError> {
         .name(format!("casebook {user}"))
         .custom_inbox_prefix(permit::inbox(&user).trim_end_matches('.'))
         .connection_timeout(ANSWER)
+        .ping_interval(PING)
         .request_timeout(Some(ANSWER))
         .subscription_capacity(65_536)
         .reconnect_delay_callback(|attempt| Duration::from_millis(100 * (attempt as u64).clamp(1, 10)))
@@ -217,9 +223,10 @@ impl Connection {
         asked.map_err(|e| NatsError::Failed { doing: "connect again".into(), reason: e.to_string() })
     }
 
-    /// Why no work is possible: the server refuses our credentials, or does not store what we write. None otherwise.
+    /// Why no work is possible: the server refuses our credentials, does not answer, or does not store what we write. None
+    /// otherwise.
     pub fn trouble(&self) -> Option<String> {
-        self.link.refused().or_else(|| self.outage())
+        self.link.trouble().or_else(|| self.outage())
     }
 
     pub fn url(&self) -> &str {

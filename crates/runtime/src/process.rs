@@ -12,7 +12,7 @@ use serde::Serialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{AbortHandle, JoinError, JoinSet};
 
-use crate::bus::{Bus, BusError, Delivery};
+use crate::bus::{Bus, BusError, Delivery, Failing};
 
 /// Ends the process on any panic. With actix a panic would only end its actor, and other actors would wait for it
 /// without end.
@@ -112,17 +112,19 @@ impl Actor for RoleActor {
         let (bus, addr) = (Arc::clone(self.worker.bus()), ctx.address());
         let queue = subject::tasks(self.queue.role, self.queue.domain.as_ref());
         let pulling = tokio::spawn(async move {
+            let mut failing = Failing::default();
             // The permit is acquired first, so that a pulled job never waits for one.
             while let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
-                match bus.pull(&queue).await {
+                let pulled = bus.pull(&queue).await;
+                failing.note(&pulled);
+                match pulled {
                     Ok(delivery) => {
                         if addr.send(Job(delivery, permit)).await.is_err() {
                             return;
                         }
                     }
                     Err(BusError::Closed) => return,
-                    Err(error) => {
-                        tracing::error!(%error, queue, "cannot pull a job");
+                    Err(_) => {
                         tokio::time::sleep(Duration::from_secs(1)).await;
                     }
                 }

@@ -94,9 +94,8 @@ macro_rules! model_span {
 /// A filter from `directives` that also blocks what could show a secret.
 pub fn filter(directives: &str) -> EnvFilter {
     let filter = EnvFilter::try_new(directives).unwrap_or_else(|_| EnvFilter::new("warn"));
-    // The MCP library logs addresses, which may contain a key. The NATS library logs each attempt of an outage, which is
-    // one line of ours.
-    ["rmcp=off", "async_nats=off"]
+    // The MCP library logs addresses, which may contain a key.
+    ["rmcp=off", crate::nats::LIBRARY_LOG]
         .iter()
         .filter_map(|blocked| blocked.parse().ok())
         .fold(filter, EnvFilter::add_directive)

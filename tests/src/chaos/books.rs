@@ -34,11 +34,13 @@ pub struct Finished {
 }
 
 /// When a process (`None`: the server) was killed or paused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Away {
     pub who: Option<usize>,
     pub from: Ms,
     pub until: Ms,
+    /// How long after `until` a request may arrive that was sent before: the network sends again after a pause.
+    pub late: Ms,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -106,9 +108,9 @@ pub fn balance(
 /// that.
 fn after_the_record(made: &Begun, finished: &Finished, away: &[Away]) -> Option<String> {
     let late = made.at - finished.at;
-    let paused = away
-        .iter()
-        .any(|a| a.who == Some(made.by) && a.from <= finished.at && a.until + GRACE >= made.at && a.until <= made.at);
+    let paused = away.iter().any(|a| {
+        a.who == Some(made.by) && a.from <= finished.at && a.until + GRACE + a.late >= made.at && a.until <= made.at
+    });
     (late > GRACE && !paused).then(|| {
         format!(
             "{} was made again {late} ms after its result was recorded (number {}, by {})",
@@ -129,7 +131,9 @@ fn doubled(
     let since = tasks.get(&finished.task).copied().unwrap_or(first).min(first);
     let holders: Vec<usize> = made.iter().map(|m| m.by).collect();
     let struck = away.iter().any(|a| {
-        a.who.is_none_or(|who| holders.contains(&who)) && a.from <= last + GRACE && a.until >= since - lease - GRACE
+        a.who.is_none_or(|who| holders.contains(&who))
+            && a.from <= last + GRACE
+            && a.until + a.late >= since - lease - GRACE
     });
     (made.len() > 1 && !struck).then(|| {
         format!("{} was made {} times within {} ms without a kill or pause", finished.name, made.len(), last - first)
@@ -180,7 +184,7 @@ mod tests {
     #[test]
     fn a_call_that_was_under_way_when_its_worker_was_killed_may_be_made_again() {
         let made = [begun(1, "a", 0, 0), begun(2, "a", 1, 3_200)];
-        let killed = Away { who: Some(0), from: 100, until: 600 };
+        let killed = Away { who: Some(0), from: 100, until: 600, ..Away::default() };
         let found = balance(&made, &[finished("a", 3_500)], &[killed], (&BTreeMap::new(), 3_000));
         assert_eq!((found.again, found.late, found.faults), (1, 0, vec![]));
         let found = balance(&made, &[finished("a", 3_180)], &[killed], (&BTreeMap::new(), 3_000));
@@ -193,10 +197,10 @@ mod tests {
     fn a_task_that_two_hold_since_a_strike_may_be_doubled_to_its_end() {
         let made = [begun(1, "a", 0, 0), begun(2, "b", 0, 9_000), begun(3, "b", 1, 9_040)];
         let done = [finished("a", 8_000), finished("b", 9_400)];
-        let struck = [Away { who: None, from: 100, until: 600 }];
+        let struck = [Away { who: None, from: 100, until: 600, ..Away::default() }];
         let tasks = tasks(&[(made.to_vec(), done.to_vec())]);
         assert_eq!(balance(&made, &done, &struck, (&tasks, 3_000)).faults, [""; 0]);
-        let before = [Away { who: None, from: -9_000, until: -8_000 }];
+        let before = [Away { who: None, from: -9_000, until: -8_000, ..Away::default() }];
         let told = balance(&made, &done, &before, (&tasks, 3_000)).faults;
         assert_eq!(told, ["call b was made 2 times within 40 ms without a kill or pause"]);
     }
@@ -204,18 +208,22 @@ mod tests {
     #[test]
     fn a_finished_call_is_never_made_again_whatever_was_struck() {
         let made = [begun(1, "a", 0, 0), begun(2, "a", 1, 9_000)];
-        let server = Away { who: None, from: 100, until: 600 };
-        let told = faults(&made, &[finished("a", 300)], &[server, Away { who: Some(0), from: 200, until: 900 }]);
+        let server = Away { who: None, from: 100, until: 600, ..Away::default() };
+        let told = faults(
+            &made,
+            &[finished("a", 300)],
+            &[server, Away { who: Some(0), from: 200, until: 900, ..Away::default() }],
+        );
         assert_eq!(told, ["call a was made again 8700 ms after its result was recorded (number 2, by 1)"]);
         // Paused from before the record until just before the request: it had looked before.
-        let paused = Away { who: Some(1), from: 200, until: 8_990 };
+        let paused = Away { who: Some(1), from: 200, until: 8_990, ..Away::default() };
         assert_eq!(faults(&made, &[finished("a", 300)], &[server, paused]), [""; 0]);
     }
 
     #[test]
     fn only_what_was_under_way_at_a_kill_is_made_again() {
         let made = [begun(1, "a", 0, 0), begun(2, "a", 0, 3_200)];
-        let killed = |who, from| Away { who: Some(who), from, until: from + 5 };
+        let killed = |who, from| Away { who: Some(who), from, until: from + 5, ..Away::default() };
         let told = |at, killed| in_flight(&made, &[finished("a", at)], &[killed]).len();
         assert_eq!((told(3_500, killed(0, 100)), told(3_500, killed(1, 100))), (0, 1));
         assert_eq!(told(50, killed(0, 100)), 1, "it was recorded before the kill");

@@ -100,7 +100,7 @@ fn kill(rig: &mut Rig, call: &Entry) -> Result<String> {
     let who = rig.team.owner(&call.key).ok_or_else(|| format!("no process sent request {}", call.number))?;
     let from = now();
     rig.team.kill(who);
-    rig.away.push(Away { who: Some(who), from, until: now() });
+    rig.away.push(Away { who: Some(who), from, until: now(), ..Away::default() });
     rig.team.run(who)?;
     rig.team.ready(who, READY)?;
     Ok(rig.team.members.get(who).map(|member| member.name.clone()).unwrap_or_default())

@@ -91,7 +91,11 @@ pub(super) struct Rig {
 
 impl Rig {
     pub(super) fn start(order: &Order) -> Result<Self> {
-        let (team, runtime) = (Team::start(&order.shape)?, Runtime::new()?);
+        Self::of(Team::start(&order.shape)?, order)
+    }
+
+    pub(super) fn of(team: Team, order: &Order) -> Result<Self> {
+        let runtime = Runtime::new()?;
         let connection = runtime.block_on(team.connection())?;
         let publisher = runtime.block_on(team.publisher())?;
         let lease = Ms::try_from(order.shape.lease * 1_000)?;
@@ -229,7 +233,7 @@ fn strike(rig: &mut Rig, planned: Vec<Strike>, survived: &mut Survived) -> Resul
             *survived.struck.entry((hit(&mut rig.team, strike), strike.blow)).or_default() += 1;
             places.insert(place, rig.away.len());
             let who = if let Target::Member(i) = strike.target { Some(i) } else { None };
-            rig.away.push(Away { who, from: now(), until: Ms::MAX });
+            rig.away.push(Away { who, from: now(), until: Ms::MAX, ..Away::default() });
         } else {
             if let Some(away) = places.get(&place).and_then(|place| rig.away.get_mut(*place)) {
                 away.until = now();

@@ -30,7 +30,8 @@ const FILLER: &str = "@filler@";
 
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The port on loopback; 0 for any free one.
+    pub address: Ipv4Addr,
+    /// 0 for any free one.
     pub port: u16,
     pub latency: Duration,
     /// Keep every request in memory, not only counts.
@@ -52,6 +53,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
+            address: Ipv4Addr::LOCALHOST,
             port: 0,
             latency: Duration::ZERO,
             keep: true,
@@ -89,7 +91,7 @@ impl Server {
             .thread_name("scripted-model")
             .enable_all()
             .build()?;
-        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, options.port))?;
+        let listener = std::net::TcpListener::bind((options.address, options.port))?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let log = Arc::new(Log::new(options.keep, options.record.clone()));

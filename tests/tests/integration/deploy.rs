@@ -10,7 +10,7 @@ use casebook_runtime::nats::{self, permit};
 use casebook_runtime::process;
 use casebook_runtime::service::environment;
 use casebook_tests::nats::{Broker, program};
-use casebook_tests::run;
+use casebook_tests::{hosts, run};
 
 fn deploy(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("deploy").join(file)
@@ -159,9 +159,10 @@ fn with_the_certificates_that_the_script_makes_tls_is_spoken_and_nothing_else() 
 #[test]
 fn the_settings_on_file_are_understood() {
     let folder = run::program("casebook").parent().unwrap().to_path_buf();
-    for role in ["hub", "director", "critic", "expert", "api"] {
+    for file in ["hub", "director", "critic", "expert", "expert-endpoint", "api"] {
+        let role = file.split('-').next().unwrap_or(file);
         let mut command = Command::new(folder.join(format!("casebook-{role}")));
-        command.arg("--config").arg(deploy(&format!("config/{role}.toml"))).arg("--print-config").env_clear();
+        command.arg("--config").arg(deploy(&format!("config/{file}.toml"))).arg("--print-config").env_clear();
         let output = command.output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let printed = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -170,9 +171,27 @@ fn the_settings_on_file_are_understood() {
             "{printed}"
         );
     }
-    let profile = deploy("config/expert-profile.toml");
-    let text = std::fs::read_to_string(&profile).unwrap();
-    casebook_expert::profile::Profile::parse(&profile, &text).unwrap();
+    for profile in ["expert-profile", "expert-endpoint-profile"] {
+        let profile = deploy(&format!("config/{profile}.toml"));
+        let text = std::fs::read_to_string(&profile).unwrap();
+        casebook_expert::profile::Profile::parse(&profile, &text).unwrap();
+    }
+}
+
+#[test]
+fn files_fit_together_and_start_a_team() {
+    if hosts::skipped() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut sandbox = Command::new("unshare");
+    sandbox.args(["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh"]);
+    sandbox.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/integration/fit.sh"));
+    sandbox.arg(deploy("")).arg(folder.path()).arg(program().unwrap()).arg(run::program("casebook").parent().unwrap());
+    sandbox.arg(run::demo().join("evidence")).arg(run::demo().join("alert.json"));
+    let output = sandbox.stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert!(output.status.success(), "{said}");
 }
 
 #[test]

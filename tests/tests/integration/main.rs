@@ -40,6 +40,7 @@ mod forms;
 mod full;
 mod fuzz;
 mod hostile;
+mod hosts;
 mod image;
 mod invocations_in_detail;
 mod killed;

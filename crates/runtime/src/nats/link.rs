@@ -1,11 +1,15 @@
 //! The state of the connection to the server. An outage is one line of the log, and so is its end.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_nats::{ClientError, Event, ServerError};
 
+use super::outage::LOUD;
 use super::{Refusals, advised};
+
+const SILENT: &str =
+    "the NATS server does not answer requests to JetStream; a cluster needs more than half of its servers";
 
 #[derive(Debug, Default)]
 struct State {
@@ -14,6 +18,8 @@ struct State {
     away: Option<Instant>,
     /// Why the server refuses us.
     refused: Option<String>,
+    /// Since when the server does not answer requests, although we are connected.
+    silent: Option<Instant>,
 }
 
 /// What an event means for people.
@@ -33,9 +39,30 @@ enum News {
 pub(crate) struct Link(Arc<Mutex<State>>);
 
 impl Link {
-    /// Why the server refuses our credentials, with what to do; none if it does not.
-    pub(crate) fn refused(&self) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).refused.clone()
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why the server does not work for us, with what to do; none if it does.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        self.trouble_at(Instant::now())
+    }
+
+    fn trouble_at(&self, now: Instant) -> Option<String> {
+        let state = self.state();
+        let silent = state.silent.is_some_and(|since| now.saturating_duration_since(since) >= LOUD);
+        let silent = silent.then(|| SILENT.to_owned());
+        state.refused.clone().or(silent.filter(|_| state.away.is_none()))
+    }
+
+    /// Notes whether the server answered a request.
+    pub(crate) fn answered(&self, answered: bool) {
+        self.answered_at(answered, Instant::now());
+    }
+
+    fn answered_at(&self, answered: bool, now: Instant) {
+        let mut state = self.state();
+        state.silent = if answered { None } else { state.silent.or(Some(now)) };
     }
 
     pub(crate) fn heard(&self, event: Event, refusals: &Refusals) {
@@ -54,7 +81,7 @@ impl Link {
     }
 
     fn news(&self, event: Event, now: Instant) -> News {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         match event {
             Event::Connected => {
                 state.refused = None;
@@ -113,7 +140,21 @@ mod tests {
         assert_eq!(link.news(Event::Connected, at(9)), News::Back(Duration::from_secs(8)));
         let told = link.news(Event::ServerError(ServerError::Other("Permissions Violation for x".into())), at(9));
         assert_eq!(told, News::Forbidden("Permissions Violation for x".into()));
-        assert_eq!(link.refused(), None);
+        assert_eq!(link.trouble(), None);
+    }
+
+    #[test]
+    fn silent_server_is_trouble_after_five_seconds_until_it_answers() {
+        let (link, start) = (Link::default(), Instant::now());
+        let at = |seconds| start + Duration::from_secs(seconds);
+        link.answered_at(false, at(0));
+        link.answered_at(false, at(4));
+        assert_eq!((link.trouble_at(at(4)), link.trouble_at(at(5))), (None, Some(SILENT.to_owned())));
+        link.answered_at(true, at(6));
+        assert_eq!(link.trouble_at(at(6)), None);
+        link.answered_at(false, at(7));
+        link.news(Event::Disconnected, at(8));
+        assert_eq!(link.trouble_at(at(20)), None, "that there is no connection has its own words");
     }
 
     #[test]
@@ -125,8 +166,8 @@ mod tests {
         let News::Refused(why) = link.news(refused(), now) else { panic!("it is no refusal") };
         assert!(why.contains("authorization violation") && why.contains("check that `credentials` names"), "{why}");
         assert_eq!(link.news(refused(), now), News::Nothing);
-        assert_eq!(link.refused(), Some(why));
+        assert_eq!(link.trouble(), Some(why));
         link.news(Event::Connected, now);
-        assert_eq!(link.refused(), None);
+        assert_eq!(link.trouble(), None);
     }
 }

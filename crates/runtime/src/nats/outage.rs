@@ -14,7 +14,7 @@ use super::stream::waits;
 use super::{Connection, reason, version};
 
 /// The time after which refused writes are reported.
-const LOUD: Duration = Duration::from_secs(5);
+pub(super) const LOUD: Duration = Duration::from_secs(5);
 const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 /// Characters of the server's words.
 const SHOWN: usize = 300;

@@ -83,7 +83,10 @@ impl Connection {
     /// Checks that the server answers, since a connection may look open after the server is gone. Only a Hub has the
     /// permission.
     pub async fn answers(&self, patience: Duration) -> bool {
-        tokio::time::timeout(patience, self.jetstream.query_account()).await.is_ok_and(|answer| answer.is_ok())
+        let asked = tokio::time::timeout(patience, self.jetstream.query_account()).await;
+        let answered = asked.is_ok_and(|answer| answer.is_ok());
+        self.link.answered(answered);
+        answered
     }
 
     /// Publishes without confirmation.

@@ -188,9 +188,7 @@ impl Connection {
             let found = self.jetstream.get_stream(stream).await.map_err(|e| failed(reason(&e)))?;
             let full = found.cached_info().state.consumer_count >= FOLLOWERS;
             if full && found.get_consumer::<pull::Config>(name).await.is_err() {
-                return Err(failed(format!(
-                    "{stream} has {FOLLOWERS} consumers already; delete those that nobody uses"
-                )));
+                return Err(failed(format!("{stream} has {FOLLOWERS} consumers already; delete unused ones")));
             }
             let asked = consumer(name, filter.to_owned(), keeping);
             let asked = pull::Config { deliver_policy, max_ack_pending, ack_wait, ..asked };

@@ -14,6 +14,7 @@ mod cases;
 mod chaos;
 mod deceive;
 mod fuzz;
+mod hosts;
 mod index;
 mod load;
 mod noise;
@@ -34,6 +35,8 @@ enum Lab {
     Load(load::Arguments),
     /// Kill and pause processes of a team over NATS, and check that nothing is lost or repeated
     Chaos(chaos::Arguments),
+    /// Cut off, lose and restart hosts of a team over three NATS servers, and check that nothing is lost or repeated
+    Hosts(hosts::Arguments),
     /// Start 1, 2, 4 and 8 Experts of one domain on the same queue of alerts, and compare
     Scale(scale::Arguments),
     /// Try every subject as the address of an answer, as every user of a NATS server
@@ -61,6 +64,7 @@ impl Lab {
             Self::Cases(arguments) => cases::run(&arguments),
             Self::Load(arguments) => load::run(&arguments),
             Self::Chaos(arguments) => chaos::run(&arguments),
+            Self::Hosts(arguments) => hosts::run(&arguments),
             Self::Scale(arguments) => scale::run(&arguments),
             Self::Reply(arguments) => reply::run(&arguments),
             Self::Prompts(arguments) => prompts::run(&arguments),

@@ -1,4 +1,4 @@
-//! Changed credentials and restarts, while a team of real processes works.
+//! Changed credentials, restarts and an outage, while a team of real processes works, and what it logs.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -105,7 +105,7 @@ fn changed_passwords_need_no_restart() {
     assert_eq!(complaining(&rig.team, "does not store writes"), 0, "it is no refused write");
     rig.team.nats.write_credentials("new").unwrap();
     ready(&mut rig.team);
-    let away = [Away { who: None, from, until: now() }];
+    let away = [Away { who: None, from, until: now(), ..Away::default() }];
     rig.send(2..4);
     rig.end(&away);
     assert_eq!(ids(&rig.team), began, "no process was started again");
@@ -128,7 +128,7 @@ fn hangup_reads_credentials_again_and_ends_nothing() {
         assert!(Instant::now() < end, "{}", rig.team.tails());
         pause(50);
     }
-    let away = [Away { who: None, from, until: now() + 1_000 }];
+    let away = [Away { who: None, from, until: now() + 1_000, ..Away::default() }];
     rig.end(&away);
     // A file that cannot be used changes nothing.
     let hub = rig.team.members.iter().position(|member| member.part == Part::Hub).unwrap();
@@ -152,6 +152,8 @@ fn experts_of_one_domain_restart_one_by_one_without_repeating_a_call() {
     let mut order = Order::small(43);
     order.shape.parts = vec![(Part::Hub, 1), (Part::Director, 1), (Part::Critic, 1), (Part::Expert, 2)];
     order.shape.domain = Some("network".into());
+    // No lease is lost on a busy machine.
+    order.shape.lease = 10;
     order.shape.latency = Duration::from_millis(250);
     let mut rig = Rig::start(order);
     let experts: Vec<usize> =
@@ -171,4 +173,57 @@ fn experts_of_one_domain_restart_one_by_one_without_repeating_a_call() {
     let survived = rig.end(&[]);
     assert_eq!((survived.models.again, survived.tools.again), (0, 0), "{survived}");
     assert_eq!(survived.investigations, 12);
+}
+
+/// The lines of all processes, each as its fields with `service`.
+fn told(team: &Processes) -> Vec<serde_json::Value> {
+    let logs = team.logs();
+    let lines = logs.iter().flat_map(|(_, log)| log.lines());
+    lines.map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"))).collect()
+}
+
+#[test]
+fn team_logs_one_line_for_each_step_and_for_an_outage() {
+    let mut rig = Rig::start(Order::of_one_each(44));
+    rig.send(0..3);
+    pause(300);
+    let from = now();
+    rig.team.nats.broker.kill();
+    pause(3_000);
+    rig.team.nats.broker.restart().unwrap();
+    let away = [Away { who: None, from, until: now(), late: 1_000 }];
+    rig.send(3..4);
+    rig.end(&away);
+    let all = told(&rig.team);
+    let with = |message: &str| all.iter().filter(|line| line["message"] == message).collect::<Vec<_>>();
+    let mut messages: std::collections::BTreeMap<(String, String), usize> = std::collections::BTreeMap::new();
+    for line in all.iter().filter(|line| line["level"] != "DEBUG") {
+        let text = |name: &str| line[name].as_str().unwrap().to_owned();
+        *messages.entry((text("service"), text("message"))).or_default() += 1;
+    }
+    for line in &all {
+        assert!(line["service"].as_str().unwrap().starts_with("casebook-"), "{line}");
+        assert!(!line["instance"].as_str().unwrap().is_empty(), "{line}");
+    }
+    for id in &rig.expected {
+        for (message, most) in [("alert accepted", 2), ("begun", 2), ("concluded", 1)] {
+            let lines = with(message).iter().filter(|line| line["investigation"] == id.to_string()).count();
+            // The outage may repeat the first two.
+            assert!((1..=most).contains(&lines), "{message} {lines} times: {messages:#?}");
+        }
+    }
+    for line in with("a tool runs") {
+        assert!(line["task"].is_string() && line["investigation"].is_string(), "{line}");
+    }
+    let (begins, ends) = (
+        with("no connection to the NATS server; work waits until it is back"),
+        with("connected to NATS again; work goes on"),
+    );
+    assert_eq!(begins.len(), with("connected to NATS").len(), "{messages:#?}");
+    assert_eq!(ends.len(), begins.len(), "{messages:#?}");
+    // A few lines for each investigation and each connection, and none for a span.
+    let connections = begins.len();
+    let most = rig.expected.len() * 5 + connections * 5 + 10;
+    let count: usize = messages.values().sum();
+    assert!(count <= most, "{count} lines, at most {most}: {messages:#?}");
 }
