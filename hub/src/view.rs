@@ -224,7 +224,10 @@ fn critic(state: &State) -> Option<ReviewView> {
         let old = Named::of(&old.finding);
         named.iter().any(|new| contradicts(new, &old))
     };
-    let beside = |old: &&CheckedFinding| !against(old) && findings.iter().any(|new| may_support(new, old));
+    let beside = |old: &&CheckedFinding| {
+        let named_old = Named::of(&old.finding);
+        !against(old) && findings.iter().zip(&named).any(|(new, named)| may_support((new, named), (old, &named_old)))
+    };
     let earlier = earlier().filter(against).chain(earlier().filter(beside));
     let round = state.tasks.values().filter(|task| task.round == state.round);
     let limited = round.filter_map(|task| Some(format!("{}: {}", task.domain.as_ref()?, limits(task)?)));
@@ -246,12 +249,10 @@ fn critic(state: &State) -> Option<ReviewView> {
 }
 
 /// Whether a new finding may support an earlier one: both are valid, name the same thing, and have different sources.
-fn may_support(new: &CheckedFinding, old: &CheckedFinding) -> bool {
+fn may_support((new, of_new): (&CheckedFinding, &Named<'_>), (old, of_old): (&CheckedFinding, &Named<'_>)) -> bool {
     let (own, other) = (new.checked.sources(), old.checked.sources());
-    new.checked.valid()
-        && old.checked.valid()
-        && own.is_disjoint(&other)
-        && !entities(&new.finding).is_disjoint(&entities(&old.finding))
+    let shared = || !of_new.entities.is_disjoint(&of_old.entities) || !of_new.names.is_disjoint(&of_old.names);
+    new.checked.valid() && old.checked.valid() && own.is_disjoint(&other) && shared()
 }
 
 /// Whether two findings contradict each other, as far as code can detect. They point in opposite directions and

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use casebook_agent::model::client::Client;
 use casebook_agent::model::config::{Config, KeySource, Profile};
 use casebook_agent::model::{Model, secret};
-use casebook_protocol::{CallStatus, Outcome, Purpose, TaskKind, Usage};
+use casebook_protocol::{CallStatus, Outcome, Purpose, Role, TaskKind, Usage};
 
 use crate::args::Doctor;
-use crate::doctor::advice::{advice, cites};
+use crate::doctor::advice::{advice, roles};
 use crate::doctor::{Bench, Trial};
 use crate::failure::{Exit, Failure};
 use crate::live::spent;
@@ -146,10 +146,17 @@ async fn examine(
     for advice in advice(profile, &made) {
         screen.line(paint(YELLOW, format_args!("  advice     {}", safe(&advice, 600))));
     }
-    let held = |kind| made.iter().any(|trial| trial.kind == kind && trial.outcome.result.is_ok());
-    let fits = cites(&made) && TaskKind::ALL.into_iter().all(held);
-    screen.line(if fits { paint(GREEN, "  can be used") } else { paint(RED, "  cannot be used as it is") });
-    Ok(fits)
+    let (can, cannot) = roles(&made);
+    let listed = |roles: &[Role]| roles.iter().map(|role| role.name()).collect::<Vec<_>>().join(" and ");
+    screen.line(match (can.is_empty(), cannot.is_empty()) {
+        (_, true) => paint(GREEN, format_args!("  can be used in every role")),
+        (true, false) => paint(RED, format_args!("  cannot be used as it is")),
+        (false, false) => paint(
+            YELLOW,
+            format_args!("  can be used as {}, not as {}: set these in [roles]", listed(&can), listed(&cannot)),
+        ),
+    });
+    Ok(cannot.is_empty())
 }
 
 fn show(trial: &Trial, screen: &mut Screen) {

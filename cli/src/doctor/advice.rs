@@ -2,7 +2,7 @@
 
 use casebook_agent::model::config::{Profile, Way};
 use casebook_agent::model::{AskError, Choice, Fault, Reply, Stop};
-use casebook_protocol::{CallStatus, TaskKind};
+use casebook_protocol::{CallStatus, Role, TaskKind};
 
 use super::{Heard, Trial};
 
@@ -44,6 +44,18 @@ pub fn advice(profile: &Profile, trials: &[Trial]) -> Vec<String> {
     .into_iter()
     .filter_map(|(holds, advice)| holds.then_some(advice))
     .collect()
+}
+
+/// The roles whose tasks the model did in most trials, and the others.
+pub fn roles(trials: &[Trial]) -> (Vec<Role>, Vec<Role>) {
+    let held = |kind: &TaskKind| {
+        let of_kind = || trials.iter().filter(|trial| trial.kind == *kind);
+        of_kind().filter(|trial| trial.outcome.result.is_ok()).count() * 2 > of_kind().count()
+    };
+    let plays = |role: &Role| {
+        TaskKind::ALL.iter().filter(|kind| kind.role() == *role).all(held) && (*role != Role::Expert || cites(trials))
+    };
+    [Role::Director, Role::Expert, Role::Critic].into_iter().partition(plays)
 }
 
 /// An Expert can cite only results of tool calls.

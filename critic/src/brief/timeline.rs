@@ -38,20 +38,23 @@ pub(super) fn answer(view: &TimelineView, form: TimelineForm) -> Result<Answer, 
         }
         event.map(as_before)
     };
-    let kept: Vec<EventDraft> = form.keep.iter().enumerate().filter_map(kept).collect();
-    // A changed event comes first, so that it replaces the one that was kept.
-    events.extend(kept);
+    let mut before: Vec<EventDraft> = form.keep.iter().enumerate().filter_map(kept).collect();
+    before.extend(not_shown(view, &events, &before));
+    // A changed event replaces the one that was kept.
+    let written: BTreeSet<FindingId> = events.iter().flat_map(|event| event.findings.clone()).collect();
+    before.iter_mut().for_each(|event| event.findings.retain(|id| !written.contains(id)));
+    before.retain(|event| !event.findings.is_empty());
+    events.splice(0..0, before);
     let gap = |g: super::form::GapForm| Gap { kind: g.kind, description: g.description.trim().to_owned() };
     let gaps = form.gaps.into_iter().map(gap).filter(|g| !g.description.is_empty()).collect();
-    events.extend(not_shown(view, &events));
     faults.or(Answer::Timeline(TimelineDraft { narrative, events, gaps, score: Score::clamped(form.score) }))
 }
 
 /// Previous events that neither the prompt nor the answer has. The Critic did not see them, so it did not drop
 /// them.
-fn not_shown(view: &TimelineView, answered: &[EventDraft]) -> Vec<EventDraft> {
+fn not_shown(view: &TimelineView, written: &[EventDraft], kept: &[EventDraft]) -> Vec<EventDraft> {
     let Some(previous) = &view.previous else { return Vec::new() };
-    let answered: BTreeSet<&FindingId> = answered.iter().flat_map(|e| &e.findings).collect();
+    let answered: BTreeSet<&FindingId> = written.iter().chain(kept).flat_map(|e| &e.findings).collect();
     let shown = channels::kept_events(previous, &view.ranks);
     let unseen = previous.events.iter().zip(shown).filter(|(_, shown)| !shown).map(|(event, _)| event);
     unseen.filter(|event| !event.findings.iter().any(|id| answered.contains(id))).map(as_before).collect()

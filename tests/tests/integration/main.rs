@@ -32,6 +32,7 @@ mod architecture;
 mod browser;
 mod calibrate;
 mod cases;
+mod cited;
 mod conformance;
 mod deceive;
 mod deploy;

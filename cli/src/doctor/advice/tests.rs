@@ -94,3 +94,18 @@ fn each_trouble_has_its_advice() {
     let fine = advice(&profile(""), &[trial(Ok(()), vec![heard(only(), Ok(submitted()))])]);
     assert_eq!(fine, Vec::<String>::new());
 }
+
+#[test]
+fn model_plays_the_roles_whose_tasks_it_did() {
+    let of = |failed: &[TaskKind]| {
+        let result = |kind: TaskKind| if failed.contains(&kind) { Err("no") } else { Ok(()) };
+        let all = TaskKind::ALL.into_iter().map(|kind| Trial { kind, ..trial(result(kind), vec![]) });
+        let (can, cannot) = roles(&all.collect::<Vec<_>>());
+        (can, cannot)
+    };
+    // No tool call: it cannot cite as an Expert.
+    assert_eq!(of(&[]), (vec![Role::Director, Role::Critic], vec![Role::Expert]));
+    assert_eq!(of(&[TaskKind::Timeline]), (vec![Role::Director], vec![Role::Expert, Role::Critic]));
+    assert_eq!(of(&[TaskKind::Plan, TaskKind::Review]).0, []);
+    assert_eq!(roles(&[]).0, []);
+}
