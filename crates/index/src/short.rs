@@ -19,7 +19,7 @@ type Short = (char, Option<char>);
 pub(crate) struct Shorts(HashMap<Short, Option<Vec<i64>>>);
 
 impl Shorts {
-    /// Notes the row `n` for each text of one or two characters in `text`, but for those with white space.
+    /// Notes the row `n` for each text of one or two characters in `text`, except those with white space.
     pub(crate) fn add(&mut self, db: &Connection, n: i64, text: &str) -> Result<(), rusqlite::Error> {
         let next = text.chars().skip(1).map(Some).chain([None]);
         let pairs = text.chars().zip(next).filter(|(a, _)| !a.is_whitespace());
