@@ -8,34 +8,42 @@
   const parsed = (text) => new DOMParser().parseFromString(policy ? policy.createHTML(text) : text, "text/html");
 
   // ---- Parts of the page that change -------------------------------------------------------------------------
-  const open = (root) => new Set([...root.querySelectorAll("details[open] > summary")].map((one) => one.textContent));
+  // A fold is recognised by its summary, a row by its first link, everything else by its id or its place.
+  const marks = { DETAILS: (one) => one.firstElementChild?.textContent, LI: (one) => one.querySelector("a")?.getAttribute("href") };
+  const key = (node) => node.id || marks[node.nodeName]?.(node) || "";
+  // Changes only what differs: little is laid out again, and focus, folds and places of scrolling stay.
   function replace(old, fresh) {
-    if (old.outerHTML === fresh.outerHTML) return false;
-    const unfolded = open(old);
-    const held = old.contains(document.activeElement) ? document.activeElement : null;
-    const left = old.scrollLeft;
-    old.replaceWith(fresh);
-    fresh.querySelectorAll("details > summary").forEach((one) => {
-      if (unfolded.has(one.textContent)) one.parentElement.open = true;
-    });
-    if (held) {
-      // Links of rows have no id, but each leads to another page.
-      const mark = held.id ? `#${CSS.escape(held.id)}` : `a[href="${CSS.escape(held.getAttribute("href") || "")}"]`;
-      const same = fresh.matches(mark) ? fresh : fresh.querySelector(mark);
-      if (same) same.focus({ preventScroll: true });
+    if (old.isEqualNode(fresh)) return false;
+    // The player has listeners, which belong to its elements.
+    if (old.nodeType !== 1 || old.nodeName !== fresh.nodeName || old.id === "player") { old.replaceWith(fresh); return true; }
+    for (const { name, value } of fresh.attributes) if (name !== "open" && old.getAttribute(name) !== value) old.setAttribute(name, value);
+    for (const { name } of [...old.attributes]) if (name !== "open" && !fresh.hasAttribute(name)) old.removeAttribute(name);
+    const known = new Map([...old.children].filter(key).map((child) => [key(child), child]));
+    let at = old.firstChild;
+    for (const child of [...fresh.childNodes]) {
+      const named = key(child);
+      const same = named ? known.get(named) : at && !key(at) && at.nodeName === child.nodeName ? at : null;
+      known.delete(named);
+      if (!same) { old.insertBefore(child, at); continue; }
+      while (at !== same) { const gone = at; at = at.nextSibling; known.delete(key(gone)); gone.remove(); }
+      at = at.nextSibling;
+      replace(same, child);
     }
-    fresh.scrollLeft = left;
+    while (at) { const gone = at; at = at.nextSibling; gone.remove(); }
     return true;
   }
 
   // Rows stay where they are; new ones wait behind a button.
+  const standing = (row) => [...row.querySelectorAll(".case > div:not(.right)")].map((one) => one.textContent).join();
   function rows(list, fresh) {
     const known = new Map([...list.querySelectorAll("li[id]")].map((row) => [row.id, row]));
     let added = 0;
     fresh.querySelectorAll("li[id]").forEach((row) => {
       const old = known.get(row.id);
-      if (!old) added += 1;
-      else if (replace(old, row)) row.classList.add("flash");
+      if (!old) { added += 1; return; }
+      const before = standing(old);
+      replace(old, row);
+      if (standing(old) !== before) requestAnimationFrame(() => old.classList.add("flash"));
     });
     const button = $("news");
     if (!button) return;
@@ -74,7 +82,7 @@
       const list = document.querySelector("[data-rows]");
       const fresh = page.querySelector("[data-rows]");
       if (list && fresh) {
-        if (list.querySelector("li")) rows(list, fresh); else replace(list, document.adoptNode(fresh));
+        if (list.querySelector("li")) rows(list, document.adoptNode(fresh)); else replace(list, document.adoptNode(fresh));
       }
       const verdict = document.querySelector("#hero .verdict");
       if (verdict && verdict.textContent !== told) { told = verdict.textContent; say(told); }

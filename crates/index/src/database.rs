@@ -9,9 +9,10 @@ use casebook_runtime::store::{Appended, Feed};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::row::{Folded, Rest, Row};
+use crate::short::{self, Shorts};
 
 /// Raise this if the tables or the fold change: the index is then made again.
-const TABLES: i64 = 7;
+const TABLES: i64 = 8;
 /// A newer program reads events that an older one could not.
 const BUILD: i64 = TABLES * 1000 + EVENT_VERSION as i64;
 
@@ -71,7 +72,9 @@ pub(crate) fn tables(db: &Connection) -> Result<Tables, rusqlite::Error> {
 pub(crate) fn reset(db: &mut Connection) -> Result<(), rusqlite::Error> {
     let transaction = db.transaction()?;
     transaction.execute_batch(DROP)?;
+    transaction.execute_batch(short::DROP)?;
     transaction.execute_batch(CREATE)?;
+    transaction.execute_batch(short::CREATE)?;
     transaction.pragma_update(None, "user_version", BUILD)?;
     transaction.commit()
 }
@@ -111,9 +114,11 @@ pub(crate) fn fold(db: &mut Connection, after: u64, feed: &Feed) -> Result<(), r
             Err(error) => folded.broken(error.to_string()),
         }
     }
+    let mut shorts = Shorts::default();
     for folded in order.iter().filter_map(|id| touched.get(id)) {
-        save(&transaction, folded)?;
+        save(&transaction, folded, &mut shorts)?;
     }
+    shorts.save(&transaction)?;
     if let Some(last) = feed.appended.last() {
         let mut update = transaction.prepare_cached("UPDATE progress SET at = ?1, hash = ?2")?;
         update.execute(params![signed(last.position), hash(last)])?;
@@ -132,7 +137,7 @@ fn load(db: &Connection, id: &InvestigationId) -> Result<Folded, rusqlite::Error
     }
 }
 
-fn save(db: &Connection, folded: &Folded) -> Result<(), rusqlite::Error> {
+fn save(db: &Connection, folded: &Folded, shorts: &mut Shorts) -> Result<(), rusqlite::Error> {
     let Folded { row, rest, text } = folded;
     let text = text.as_ref().map(|text| format!("{text}\n{}", row.investigation).to_lowercase());
     let mut insert = db.prepare_cached(
@@ -160,6 +165,7 @@ fn save(db: &Connection, folded: &Folded) -> Result<(), rusqlite::Error> {
     insert.execute(params![n, written(row)?, written(rest)?])?;
     if let Some(text) = text {
         db.prepare_cached("INSERT INTO words (rowid, text) VALUES (?1, ?2)")?.execute(params![n, text])?;
+        shorts.add(db, n, &text)?;
     }
     Ok(())
 }

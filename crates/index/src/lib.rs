@@ -11,6 +11,7 @@ pub mod row;
 mod alert;
 mod database;
 mod index;
+mod short;
 
 pub use figures::Figures;
 pub use index::{Index, IndexError};

@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::database::{self, rank};
 use crate::figures::Figures;
 use crate::row::Row;
+use crate::short::{self, Found};
 
 /// The shortest text that the search's index finds.
 const TRIGRAM: usize = 3;
@@ -170,7 +171,15 @@ impl Clauses {
                 return Ok(());
             }
         }
-        self.add("instr(text, ?) > 0", [word.to_lowercase().into()]);
+        let word = word.to_lowercase();
+        if word.chars().count() < TRIGRAM {
+            match short::rows(db, &word)? {
+                Found::Nowhere => self.add("0", []),
+                Found::In(rows) => self.add("n IN (SELECT value FROM json_each(?))", [rows.into()]),
+                Found::Common => {}
+            }
+        }
+        self.add("instr(text, ?) > 0", [word.into()]);
         Ok(())
     }
 

@@ -192,6 +192,8 @@ async fn filters_give_what_they_name_and_nothing_else() {
     assert_eq!(check(search("spray word"), &|row| row.title == "Password spray").await, 15);
     assert_eq!(check(search("case-1"), &|row| row.investigation.as_str().starts_with("case-1")).await, 10);
     check(search("rd"), &|row| row.title == "Password spray").await;
+    assert_eq!(check(search("qq"), &|_| false).await, 0);
+    assert_eq!(check(search("K"), &|row| row.title.contains('k') || row.title.contains('K')).await, 45);
     assert_eq!(check(search("07"), &|row| row.host.as_deref() == Some("web-07")).await, 1);
     for hostile in ["web\0", "\"", "a\"b", "%", "NEAR(x", "* OR title:x", "--"] {
         check(search(hostile), &|row| row.title.contains(hostile)).await;

@@ -141,8 +141,10 @@ pub fn axis(zone: &Zone, points: &[Point], marker: Option<(Timestamp, &str)>) ->
 /// The start of a stretch, its end, and what fits between.
 fn ticks(zone: &Zone, one: &Stretch, left: f64, width: f64, bottom: f64) -> Markup {
     let length = between(one.from, one.to);
-    let number = ((width / 130.0).floor() as u32).clamp(1, 7);
-    let first = if width < 60.0 { 0 } else { number };
+    // Labels have seconds: two ticks in one second would have the same.
+    let seconds = length.as_secs();
+    let number = ((width / 130.0).floor() as u32).clamp(1, 7).min(u32::try_from(seconds.max(1)).unwrap_or(u32::MAX));
+    let first = if width < 60.0 || seconds == 0 { 0 } else { number };
     html! {
         @for n in 0..=first {
             @let share = f64::from(n) / f64::from(number);

@@ -25,7 +25,8 @@ const ROW: f64 = 20.0;
 pub fn waterfall(title: &str, lines: &[Line]) -> Markup {
     let from = lines.iter().map(|line| line.from).min().unwrap_or_default();
     let to = lines.iter().map(|line| line.to).max().unwrap_or_default();
-    let whole = between(from, to).as_secs_f64().max(0.001);
+    // At least a millisecond from tick to tick.
+    let whole = between(from, to).as_secs_f64().max(0.004);
     let x = |at: Timestamp| LEFT + part(between(from, at).as_secs_f64(), whole, WIDTH - LEFT - 64.0);
     let headings = lines.iter().filter(|line| line.heading.is_some()).count();
     let height = 24.0 + ROW * (lines.len() + headings) as f64 + 6.0;

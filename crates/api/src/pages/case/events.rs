@@ -31,7 +31,7 @@ pub fn show(case: &Case<'_>) -> Markup {
         nav.row aria-label="Groups of events" {
             a.badge.(if group.is_none() { "calm" } else { "none" }) href=(link("", None)) aria-current=[group.is_none().then_some("true")] { "all" }
             @for one in Group::ALL {
-                a.badge.(if group == Some(one) { "calm" } else { "none" }) href=(link(one.name(), None)) aria-current=[(group == Some(one)).then_some("true")] { span.kind class=(class(one)) {} (one.name()) }
+                a.badge.(if group == Some(one) { "calm" } else { "none" }) href=(link(one.name(), None)) aria-current=[(group == Some(one)).then_some("true")] { span.kind.(class(one)) {} (one.name()) }
             }
         }
         section.card aria-label="Events" {
