@@ -13,6 +13,7 @@ pub mod assignments;
 pub mod brief;
 pub mod definition;
 pub mod evidence_server;
+pub mod formats;
 pub mod offloaded;
 pub mod profile;
 mod raise;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use casebook_evidence::{Declared, FilePattern, SourceRule};
+use casebook_evidence::{Declared, FilePattern, SourceRule, Zone};
 use casebook_protocol::closed::Closed;
 use casebook_protocol::{ActKind, Domain};
 use casebook_runtime::config::{self, Check, ConfigFaults, Form, Source};
@@ -45,6 +45,15 @@ struct Entry {
     /// The domain whose Expert reads the files; default: by their content.
     #[schemars(with = "Option<String>", regex(pattern = "^[a-z0-9-]{1,32}$"))]
     domain: Option<Domain>,
+    /// The zone of times that have none: "UTC", "+02:00" or "Europe/Berlin"; default: by the evidence and the alert.
+    #[schemars(length(min = 1, max = 64))]
+    zone: Option<String>,
+    /// The year of the first record, if times have no year; default: by the evidence and the alert.
+    #[schemars(range(min = 1970, max = 2200))]
+    year: Option<i16>,
+    /// The field that has the time of a record, as `casebook sources` shows it; default: by names and values.
+    #[schemars(length(min = 1, max = 200))]
+    time_field: Option<String>,
     /// True after a person has checked the entry. Until then it counts as a guess.
     #[serde(default)]
     confirmed: bool,
@@ -87,8 +96,13 @@ fn rule(entry: Entry, check: &mut Check) -> Option<SourceRule> {
         check.wrong(&["hosts", &n.to_string()], "is empty; write the name of a host, or leave it out");
     }
     let files = FilePattern::new(&entry.files).map_err(|what| check.wrong(&["files"], what)).ok()?;
-    let Entry { sensor, on_alerted_host, records, hosts, domain, confirmed, .. } = entry;
-    Some(SourceRule { files, sensor, on_alerted_host, records, hosts, domain, confirmed })
+    let zone = entry.zone.as_ref().and_then(|name| Zone::new(name).map_err(|what| check.wrong(&["zone"], what)).ok());
+    check.number("year", entry.year, 1970..=2200);
+    if let Some(field) = &entry.time_field {
+        check.text("time_field", field, 200);
+    }
+    let Entry { sensor, on_alerted_host, records, hosts, domain, year, time_field, confirmed, .. } = entry;
+    Some(SourceRule { files, sensor, on_alerted_host, records, hosts, domain, zone, year, time_field, confirmed })
 }
 
 /// Where an entry of the file begins, for messages about it.
@@ -112,7 +126,7 @@ mod tests {
 
     #[test]
     fn entries_and_trusted_sources_are_read() {
-        let more = "records = [\"connection\"]\nhosts = [\"web1\"]\ndomain = \"network\"\nconfirmed = true\n";
+        let more = "records = [\"connection\"]\nhosts = [\"web1\"]\ndomain = \"network\"\nzone = \"+02:00\"\nyear = 2024\ntime_field = \"ts\"\nconfirmed = true\n";
         let trusted = "[trusted]\npackage_sources = [\"http://deb.example.org/debian/\"]\n";
         let declared = read(&format!("{ENTRY}{more}{ENTRY}{trusted}")).unwrap();
         let [first, second] = &declared.rules[..] else { panic!("{declared:?}") };
@@ -121,6 +135,8 @@ mod tests {
             (first.hosts.as_slice(), first.domain.as_ref().unwrap().as_str()),
             (&["web1".into()][..], "network")
         );
+        assert_eq!((first.zone.as_ref().unwrap().to_string().as_str(), first.year), ("+02:00", Some(2024)));
+        assert_eq!(first.time_field.as_deref(), Some("ts"));
         assert!(!second.confirmed && second.records.is_empty());
         assert_eq!(declared.package_sources, ["http://deb.example.org/debian/"]);
         assert_eq!(declared.file.as_deref(), Some(Path::new("team/sources.toml")));
@@ -139,6 +155,12 @@ mod tests {
             (ENTRY.replace("proxy01", " "), "3: source.0.sensor: is empty"),
             (format!("{ENTRY}records = [\"process\", \"dns\"]\n"), "5: source.0.records.1: "),
             (format!("{ENTRY}domain = \"A b\"\n"), "5: source.0.domain: "),
+            (
+                format!("{ENTRY}zone = \"Berlin\"\n"),
+                "5: source.0.zone: \"Berlin\" is not a time zone; write UTC, an offset",
+            ),
+            (format!("{ENTRY}year = 24\n"), "5: source.0.year: "),
+            (format!("{ENTRY}time_field = \" \"\n"), "5: source.0.time_field: is empty"),
             (format!("{ENTRY}hosts = [\"\"]\n"), "5: source.0.hosts.0: is empty"),
             ("[trusted]\npackage_sources = [\n  \"deb.example.org\"]".into(), "3: trusted.package_sources.0: expected"),
         ] {

@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use crate::definition::{Definition, Grant, preset, read_folder};
 use crate::evidence_server::ONLY;
 use crate::roster::{Seen, TeamMember, description, members, over_files};
-use crate::{rules, sources};
+use crate::{formats, rules, sources};
 use casebook_evidence::{Catalog, Declared, EvidenceTools, about_logs};
 
 mod tools;
@@ -36,7 +36,7 @@ pub struct TeamFolder {
     pub experts: Option<Vec<Definition>>,
     pub servers: Servers,
     pub policy: Policy,
-    /// What wrote the evidence, by sources.toml, and the rules of Casebook and of the folder `rules`.
+    /// What wrote the evidence, by sources.toml, its line formats, by formats.toml, and the rules of Casebook and of the folder `rules`.
     pub declared: Declared,
 }
 
@@ -79,6 +79,8 @@ impl TeamFolder {
         let servers = servers.map_err(&mut take).unwrap_or_default();
         let policy = file(folder, "tools.yaml", Policy::parse).map_err(&mut take).unwrap_or_default();
         let mut declared = file(folder, sources::FILE, sources::parse).map_err(&mut take).unwrap_or_default();
+        (declared.formats_file, declared.formats) =
+            file(folder, formats::FILE, formats::parse).map_err(&mut take).unwrap_or_default();
         let rules = rules::files(Some(folder), &[]).and_then(rules::set);
         declared.rule_set = rules.map_err(&mut take).ok();
         if faults.is_empty() {

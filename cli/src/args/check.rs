@@ -10,19 +10,20 @@ Examples:
   casebook check mcp.json tools.yaml experts/cloud.yaml
   casebook check --schema expert > expert.schema.json
 
-A team folder holds experts/*.yaml, mcp.json, tools.yaml, pins.json, sources.toml and rules/ (docs/experts.md).
+A team folder holds experts/*.yaml, mcp.json, tools.yaml, pins.json, sources.toml, formats.toml and rules/
+(docs/experts.md).
 References between its files are checked as well. No server is started or contacted. Exit code 0: no faults,
 but maybe notices; 2: faults found.")]
 pub struct Check {
-    /// Team folders and files to check: an Expert's YAML, mcp.json, tools.yaml, sources.toml, a models file, the
-    /// profile of an Expert process, or the settings of a process (hub.toml, director.toml, critic.toml, expert.toml)
+    /// Team folders and files to check: an Expert's YAML, mcp.json, tools.yaml, sources.toml, formats.toml, a models
+    /// file, the profile of an Expert process, or the settings of a process (hub.toml, director.toml, critic.toml, expert.toml)
     /// [env: CASEBOOK_TEAM]
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// The models file that must define the models of the Experts [env: CASEBOOK_MODELS]
     #[arg(long, value_name = "FILE")]
     pub models: Option<PathBuf>,
-    /// Also compare sources.toml with the log files in this folder
+    /// Also compare sources.toml and formats.toml with the log files in this folder
     #[arg(long, value_name = "DIR")]
     pub evidence: Option<PathBuf>,
     /// Print the result as JSON
@@ -47,6 +48,8 @@ pub enum Format {
     Profile,
     /// What wrote the evidence: sources.toml
     Sources,
+    /// Line formats of your own: formats.toml
+    Formats,
 }
 
 impl Format {
@@ -60,6 +63,7 @@ impl Format {
             Self::Models => "models",
             Self::Profile => "profile",
             Self::Sources => "sources",
+            Self::Formats => "formats",
         }
     }
 }

@@ -2,6 +2,7 @@ use std::path::{Path, PathBuf};
 
 use casebook_agent::model::config::Config;
 use casebook_evidence::Declared;
+use casebook_evidence::formats::LineFormat;
 use casebook_runtime::config::{ConfigFault, ConfigFaults, Form, Source, sorted};
 use serde_json::json;
 
@@ -15,6 +16,7 @@ use crate::stop;
 use casebook_report::words;
 
 mod file;
+mod formats;
 mod schema;
 mod sources;
 mod team;
@@ -30,6 +32,8 @@ pub struct Found {
     pub notices: Vec<ConfigFault>,
     /// The sources.toml files without faults.
     declared: Vec<Declared>,
+    /// The formats.toml files without faults.
+    formats: Vec<(PathBuf, Vec<LineFormat>)>,
 }
 
 impl Found {
@@ -71,8 +75,11 @@ pub(super) async fn run(data: &Path, args: &Check, screen: &mut Screen) -> Resul
     let mut found = check(&paths, models.as_deref(), &|name| std::env::var(name).ok());
     if let Some(evidence) = &args.evidence {
         let mut stop = stop::listen()?;
-        let catalog = loaded(evidence, data, None, &Declared::default(), &mut stop).await?;
+        let mut declared = found.declared.first().cloned().unwrap_or_default();
+        declared.formats = found.formats.iter().flat_map(|(_, formats)| formats.clone()).collect();
+        let catalog = loaded(evidence, data, None, &declared, &mut stop).await?;
         sources::compare(&catalog, &mut found);
+        formats::compare(&catalog, &mut found);
     }
     report(&found, args.json, screen);
     Ok(if found.faults.is_empty() { Exit::Done } else { Exit::Usage })

@@ -112,8 +112,8 @@ impl Catalog {
         declared: &Declared,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Self, LoadError> {
-        let rules = declared.rule_set.as_ref();
-        let mut catalog = Self::in_folder(evidence_dir, folder, &Wish { hint, rules, files: None }, progress)?;
+        let mut catalog =
+            Self::in_folder(evidence_dir, folder, &Wish { hint, declared: Some(declared), files: None }, progress)?;
         catalog.declare(declared)?;
         Ok(catalog)
     }
@@ -167,8 +167,14 @@ impl Catalog {
         let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
         let folder = whole(&self.root);
         let rules = declared.rule_set.iter().flat_map(|set| set.files_of_users());
-        if let Some(file) =
-            declared.file.as_deref().into_iter().chain(rules).map(whole).find(|f| f.starts_with(&folder))
+        if let Some(file) = declared
+            .file
+            .iter()
+            .chain(&declared.formats_file)
+            .map(PathBuf::as_path)
+            .chain(rules)
+            .map(whole)
+            .find(|f| f.starts_with(&folder))
         {
             return Err(LoadError::Inside { file, folder });
         }

@@ -6,10 +6,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use casebook_protocol::hash::sha256_hex;
 use casebook_protocol::{ActKind, Domain};
 
 use crate::Source;
+use crate::formats::LineFormat;
 use crate::rules::RuleSet;
+pub use crate::time::zone::Zone;
 
 pub use pattern::FilePattern;
 
@@ -24,6 +27,10 @@ pub struct Declared {
     pub package_sources: Vec<String>,
     /// The Sigma rules that are evaluated during loading. Without them, an index with any rules is used as it is.
     pub rule_set: Option<Arc<RuleSet>>,
+    /// `formats.toml`, or nothing: the first that matches a file counts.
+    pub formats: Vec<LineFormat>,
+    /// Must not be inside the evidence.
+    pub formats_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +45,12 @@ pub struct SourceRule {
     /// The hosts that the sensor watches; if empty, those that the records name.
     pub hosts: Vec<String>,
     pub domain: Option<Domain>,
+    /// Of times that have none.
+    pub zone: Option<Zone>,
+    /// Of the first record, if times have none.
+    pub year: Option<i16>,
+    /// The field that has the time of a record.
+    pub time_field: Option<String>,
     /// False for a draft, which counts as a guess.
     pub confirmed: bool,
 }
@@ -45,6 +58,25 @@ pub struct SourceRule {
 impl Declared {
     pub fn rule(&self, file: &str) -> Option<&SourceRule> {
         self.rules.iter().find(|rule| rule.files.matches(file))
+    }
+
+    pub(crate) fn format(&self, file: &str) -> Option<&LineFormat> {
+        self.formats.iter().find(|format| format.files.as_ref().is_some_and(|files| files.matches(file)))
+    }
+
+    /// Changes if files would be read in another way. Empty without settings.
+    pub(crate) fn reading(&self) -> String {
+        let of_rule = |rule: &SourceRule| {
+            let zone = rule.zone.as_ref().map(ToString::to_string);
+            format!("{} {zone:?} {:?} {:?}", rule.files, rule.year, rule.time_field)
+        };
+        let settings = self.rules.iter().any(|r| r.zone.is_some() || r.year.is_some() || r.time_field.is_some());
+        // The first entry that matches a file counts, so that all entries matter.
+        let rules: Vec<String> = self.rules.iter().filter(|_| settings).map(of_rule).collect();
+        if rules.is_empty() && self.formats.is_empty() {
+            return String::new();
+        }
+        sha256_hex(format!("{rules:?} {:?}", self.formats).as_bytes())
     }
 
     /// Sets what the configuration states about `source`.
@@ -61,6 +93,15 @@ impl Declared {
             source.domain = domain.clone();
             "set in sources.toml".clone_into(&mut source.domain_reason);
         }
+    }
+}
+
+impl SourceRule {
+    /// What a reader must know about the times.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let zone = self.zone.as_ref().map(|zone| format!("times without a zone are read as {zone}, by sources.toml"));
+        let year = self.year.map(|year| format!("times without a year begin in {year}, by sources.toml"));
+        zone.into_iter().chain(year).collect()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Detects the format of a file by its content.
 
 use super::fields::{Place, Shape, access, auditd, json, keyvalue, modsec, syslog, table};
+use super::formats::{self, LineFormat};
 use super::source::Format;
 use super::split::{Cut, Cutter, Join, Json, JsonPlace, Lines};
 use super::text::Events;
@@ -25,9 +26,28 @@ impl Detected {
     }
 }
 
+impl Detected {
+    /// Read by this format, whatever is in the file.
+    pub(crate) fn by(format: &LineFormat, head: &[u8]) -> Self {
+        let (cut, shape) = by_format(format);
+        Self { cut, shape, skip: mark(head) as u64, local: false }
+    }
+}
+
+fn by_format(format: &LineFormat) -> (Cut, Shape) {
+    let LineFormat { begins, ends, reader, .. } = format.clone();
+    let cut = Cut::Lines(Lines { begins, ends, ..Lines::default() });
+    (cut, Shape { reader: Some(reader), ..Shape::of(Format::Pattern) })
+}
+
+/// The length of a byte order mark.
+fn mark(head: &[u8]) -> usize {
+    if head.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 }
+}
+
 /// Looks at the start of a file. `whole` says that `head` is the complete file.
 pub(crate) fn detect(head: &[u8], whole: bool) -> Detected {
-    let skip = if head.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+    let skip = mark(head);
     let text = String::from_utf8_lossy(head.get(skip..).unwrap_or_default());
     let mut lines: Vec<&str> = text.split('\n').map(|l| l.strip_suffix('\r').unwrap_or(l)).collect();
     if !whole && lines.len() > 1 {
@@ -39,6 +59,7 @@ pub(crate) fn detect(head: &[u8], whole: bool) -> Detected {
         .or_else(|| as_xml(&text))
         .or_else(|| as_trace(&lines))
         .or_else(|| as_parts(&lines))
+        .or_else(|| formats::of_lines(&lines).map(by_format))
         .or_else(|| as_bodyfile(&lines))
         .or_else(|| as_table(&lines))
         .unwrap_or_else(|| (plain_cut(), as_lines(&lines)));
@@ -53,12 +74,12 @@ pub(crate) fn detect(head: &[u8], whole: bool) -> Detected {
 }
 
 const fn plain_cut() -> Cut {
-    Cut::Lines(Lines { header: false, comments: false, join: Join::Never, events: None })
+    Cut::Lines(Lines { header: false, comments: false, join: Join::Never, events: None, begins: None, ends: None })
 }
 
 /// Zeek and W3C logs name their format in a header. Most records must follow it, since a record may look like one.
 fn headed(lines: &[&str]) -> Option<(Cut, Shape)> {
-    let cut = Cut::Lines(Lines { header: false, comments: true, join: Join::Never, events: None });
+    let cut = Cut::Lines(Lines { comments: true, ..Lines::default() });
     let head: Vec<&&str> = lines.iter().take_while(|l| l.starts_with('#')).collect();
     let records = || lines.iter().filter(|line| !line.starts_with('#'));
     let follow = |cells: &dyn Fn(&str) -> usize, columns: &[String]| {
@@ -188,13 +209,13 @@ fn container(text: &str) -> Option<Vec<String>> {
 fn as_xml(text: &str) -> Option<(Cut, Shape)> {
     let start = text.trim_start();
     let events = start.starts_with("<Event") || (start.starts_with('<') && start.contains("<Event"));
-    let cut = Cut::Lines(Lines { header: false, comments: false, join: Join::Events, events: None });
+    let cut = Cut::Lines(Lines { join: Join::Events, ..Lines::default() });
     (events && start.contains("<System")).then(|| (cut, Shape::of(Format::XmlEvents)))
 }
 
 /// Configuration Manager. Its records may have several lines.
 fn as_trace(lines: &[&str]) -> Option<(Cut, Shape)> {
-    let cut = Cut::Lines(Lines { header: false, comments: false, join: Join::Log, events: None });
+    let cut = Cut::Lines(Lines { join: Join::Log, ..Lines::default() });
     let ends = lines.iter().filter(|line| line.contains(r#"]LOG]!><time=""#)).count();
     (lines.first()?.starts_with("<![LOG[") && ends * 4 >= lines.len()).then(|| (cut, Shape::of(Format::CmTrace)))
 }
@@ -203,7 +224,7 @@ fn as_trace(lines: &[&str]) -> Option<(Cut, Shape)> {
 fn as_parts(lines: &[&str]) -> Option<(Cut, Shape)> {
     let begins = |line: &&str| modsec::boundary(line.as_bytes()).is_some_and(|(_, part)| part == b'A');
     let at = lines.iter().take(2).position(begins)?;
-    let cut = Cut::Lines(Lines { header: false, comments: false, join: Join::Parts, events: None });
+    let cut = Cut::Lines(Lines { join: Join::Parts, ..Lines::default() });
     lines.get(at + 1)?.starts_with('[').then(|| (cut, Shape::of(Format::ModSecurity)))
 }
 
@@ -224,7 +245,7 @@ fn as_bodyfile(lines: &[&str]) -> Option<(Cut, Shape)> {
     };
     let rows = lines.iter().filter(|line| !line.starts_with('#'));
     let fit = rows.clone().filter(row).count();
-    let cut = Cut::Lines(Lines { header: false, comments: true, join: Join::Never, events: None });
+    let cut = Cut::Lines(Lines { comments: true, ..Lines::default() });
     let columns = BODYFILE.iter().map(|&name| name.to_owned()).collect();
     (fit > 0 && fit * 10 >= rows.count() * 9)
         .then(|| (cut, Shape { columns, delimiter: b'|', ..Shape::of(Format::Csv) }))
@@ -250,7 +271,7 @@ fn as_table(lines: &[&str]) -> Option<(Cut, Shape)> {
             // The Azure portal adds the zone to the names of time columns. Without one, times are UTC as well.
             let named = |column: &String| column.trim().trim_end_matches(" [UTC]").to_owned();
             let columns = columns.iter().map(named).collect();
-            let cut = Cut::Lines(Lines { header: true, comments: false, join: Join::Quotes, events: None });
+            let cut = Cut::Lines(Lines { header: true, join: Join::Quotes, ..Lines::default() });
             return Some((cut, Shape { columns, delimiter, ..Shape::of(format) }));
         }
     }

@@ -53,6 +53,8 @@ pub(crate) struct Meta {
     pub(crate) guessed: Guess,
     /// The hash of the evaluated set of rules; empty if there was none.
     pub(crate) rules: String,
+    /// What the configuration said about reading; see `Declared::reading`.
+    pub(crate) reading: String,
     /// When the files were read.
     pub(crate) read: Timestamp,
 }

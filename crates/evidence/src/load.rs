@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use casebook_protocol::{Precision, TimeBasis, Timestamp};
 
 use super::coverage::Tally;
+use super::declared::Declared;
 use super::fields::{self, Shape};
 use super::hint::Hint;
 use super::index::{Block, Entry, Looked, Manifest, Meta, Stored, VERSION, Writer, cache_folder, now};
@@ -59,13 +60,13 @@ pub(crate) fn build(
     (found, mut skipped): (Vec<Found>, Vec<Skipped>),
     hint: Option<&Hint>,
     looked: &[Looked],
-    rules: Option<&Arc<RuleSet>>,
+    declared: &Declared,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Meta, LoadError> {
     if let Some(folder) = index.parent().filter(|f| !f.as_os_str().is_empty()) {
         private::folder(folder)?;
     }
-    let read = now();
+    let (read, rules) = (now(), declared.rule_set.as_ref());
     let writer = Writer::create(index)?;
     let cache = cache_folder(index);
     match std::fs::remove_dir_all(&cache) {
@@ -87,7 +88,7 @@ pub(crate) fn build(
             manifest.push(Manifest { file, size, mtime, sha256: String::new(), inode });
         }
         for (found, body) in opened.texts {
-            prepared.push(Prepared::new(found, body)?);
+            prepared.push(Prepared::new(found, body, declared)?);
         }
     }
     if prepared.is_empty() {
@@ -103,7 +104,7 @@ pub(crate) fn build(
     manifest.dedup_by(|a, b| a.file == b.file);
     skipped.sort_by(|a, b| a.file.cmp(&b.file));
     let rules = rules.map_or(Ok(String::new()), |rules| writer.correlate(rules, &mut sources))?;
-    let meta = Meta { version: VERSION, manifest, skipped, sources, guessed, rules, read };
+    let meta = Meta { version: VERSION, manifest, skipped, sources, guessed, rules, reading: declared.reading(), read };
     writer.finish(&meta)?;
     Ok(meta)
 }

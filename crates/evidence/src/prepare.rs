@@ -6,8 +6,10 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use super::LoadError;
 use super::classify::{Belongs, Facts};
+use super::declared::Declared;
 use super::detect::{Detected, detect};
 use super::fields::{self, Shape};
+use super::formats;
 use super::hint::Hint;
 use super::index::{Guess, Looked};
 use super::source::{Format, TimeField};
@@ -55,12 +57,14 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    pub(crate) fn new(found: Found, body: Text) -> Result<Self, LoadError> {
+    pub(crate) fn new(found: Found, body: Text, declared: &Declared) -> Result<Self, LoadError> {
         let read = |source| LoadError::Read { path: body.path.clone(), source };
         let start = head(&body.path, HEAD.min(body.size)).map_err(read)?;
-        let detected = match body.events {
-            Some(events) => Detected::events(events),
-            None => detect(&start, start.len() as u64 >= body.size),
+        let rule = declared.rule(&found.file);
+        let detected = match (body.events, declared.format(&found.file)) {
+            (Some(events), _) => Detected::events(events),
+            (None, Some(format)) => Detected::by(format, &start),
+            (None, None) => detect(&start, start.len() as u64 >= body.size),
         };
         let mut sample = sample(&body, &detected).map_err(read)?;
         let pair = find_pair(&sample);
@@ -68,14 +72,17 @@ impl Prepared {
             join_pair(pair.as_ref(), fields);
         }
         let day_first = roles::day_first(&sample);
-        let candidates = roles::assign(&sample, Reading { day_first, numbers: false });
-        let (host, hosts) = super::classify::hosts(&sample);
+        let mut candidates = roles::assign(&sample, Reading { day_first, numbers: false });
         let mut notes = body.notes.clone();
         if matches!(&detected.cut, Cut::Json(json) if json.numbered) {
             notes.push(
                 "several records are on one line: the line number of a record is its place in the file".to_owned(),
             );
         }
+        if let Some(field) = rule.and_then(|rule| rule.time_field.as_deref()) {
+            notes.push(roles::choose(&mut candidates, field));
+        }
+        let (host, hosts) = super::classify::hosts(&sample);
         let sums = candidates.first().and_then(|time| aggregate::reason(&sample, time));
         let mut plan = TimePlan::new(&candidates, sums.is_some());
         plan.pair = pair;
@@ -86,8 +93,17 @@ impl Prepared {
         plan.offsets = clock::offsets(&candidates, &of_record, &clock::classes(&sample));
         notes.extend(sums.map(|why| format!("{why}: its times are those of the period, not of an event")));
         // The W3C format is in UTC, except in the Windows firewall log.
-        let zoneless = (detected.shape.format != Format::W3c || detected.local) && zone::open(&plan, &candidates);
-        let belongs = Belongs::of(&Facts::new(detected.shape.format, &sample));
+        if let Some(rule) = rule {
+            plan.zone.clone_from(&rule.zone);
+            plan.year = rule.year;
+            plan.year_set = rule.year.is_some();
+            notes.extend(rule.notes());
+        }
+        let zoneless = plan.zone.is_none()
+            && (detected.shape.format != Format::W3c || detected.local)
+            && zone::open(&plan, &candidates);
+        let known = detected.shape.reader.as_ref().and_then(|reader| formats::belongs(&reader.name));
+        let belongs = known.unwrap_or_else(|| Belongs::of(&Facts::new(detected.shape.format, &sample)));
         let stated = (detected.shape.format == Format::Plain).then(|| zone::stated(&sample, &plan)).flatten();
         Ok(Self {
             stated,
@@ -137,7 +153,7 @@ pub(crate) fn share(all: &mut [Prepared], hint: Option<&Hint>, looked: &[Looked]
         let mine = |o: &&Offset| prepared.machines.contains(&o.host);
         let offsets: Vec<Offset> = prepared.plan.offsets.iter().filter(mine).cloned().collect();
         prepared.notes.extend(clock::notes(&offsets));
-        let Some((first, last)) = prepared.yearless else { continue };
+        let Some((first, last)) = prepared.yearless.filter(|_| !prepared.plan.year_set) else { continue };
         let (year, from) = match vote(first, last, &ranges) {
             Some(year) => (Some(year), "the other sources"),
             None => match prepared.hints {

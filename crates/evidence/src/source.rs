@@ -34,6 +34,8 @@ pub enum Format {
     /// The audit log of ModSecurity: one record for each transaction, in parts between lines such as
     /// `--d67af501-A--`.
     ModSecurity,
+    /// By a pattern: built in, or of the user's `formats.toml`.
+    Pattern,
     Plain,
 }
 
@@ -58,6 +60,7 @@ impl Format {
             Self::Evtx => "Windows event log",
             Self::CmTrace => "Configuration Manager log",
             Self::ModSecurity => "ModSecurity audit log",
+            Self::Pattern => "lines by a pattern",
             Self::Plain => "plain lines",
         }
     }

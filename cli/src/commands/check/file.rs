@@ -8,7 +8,7 @@ use casebook_agent::mcp::servers::{Servers, Variable};
 use casebook_agent::model::config::{ANALYST, Config};
 use casebook_expert::definition::Definition;
 use casebook_expert::profile::Profile;
-use casebook_expert::sources;
+use casebook_expert::{formats, sources};
 use casebook_runtime::config::{self, ConfigFaults, Form};
 use casebook_runtime::service::settings;
 
@@ -34,6 +34,7 @@ pub(super) fn check(path: &Path, config: Option<&Config>, variable: Variable<'_>
             }
         }
         (sources::FILE, _) => super::sources::check(path, found),
+        (formats::FILE, _) => super::formats::check(path, found),
         (_, "toml") => toml(path, found),
         _ => {
             let what = "expected a team folder or a YAML, JSON or TOML file";
@@ -85,11 +86,13 @@ fn toml(path: &Path, found: &mut Found) {
         models(path, found);
     } else if ["evidence", "index", "team"].into_iter().any(has) || name.contains("profile") {
         read(path, found, |text| Profile::parse(path, text));
+    } else if has("format") {
+        super::formats::check(path, found);
     } else if has("source") || has("trusted") {
         super::sources::check(path, found);
     } else {
         let what = "expected a models file ([models.NAME], [roles.NAME]), a profile (evidence, index, team), \
-                    sources.toml ([[source]]), or a file named hub.toml, director.toml, critic.toml or expert.toml; rename it, or leave it out";
+                    sources.toml ([[source]]), formats.toml ([[format]]), or a file named hub.toml, director.toml, critic.toml or expert.toml; rename it, or leave it out";
         read(path, found, |text| match name.trim_start_matches("casebook-") {
             "hub" => settings::check::<casebook_hub::program::Options>(path, text),
             "expert" => settings::check::<casebook_expert::settings::Options>(path, text),

@@ -5,7 +5,7 @@ use casebook_agent::mcp::servers::Servers;
 use casebook_agent::model::config::Config;
 use casebook_expert::definition::Definition;
 use casebook_expert::profile::Profile;
-use casebook_expert::sources;
+use casebook_expert::{formats, sources};
 
 use crate::args::Format;
 
@@ -17,6 +17,7 @@ pub fn schema(format: Format) -> String {
         Format::Models => Config::schema(),
         Format::Profile => Profile::schema(),
         Format::Sources => sources::schema(),
+        Format::Formats => formats::schema(),
     };
     // A map with string keys always serialises.
     let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();

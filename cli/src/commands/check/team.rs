@@ -8,7 +8,7 @@ use casebook_agent::model::config::Config;
 use casebook_evidence::EvidenceTools;
 use casebook_expert::definition::{self, Definition, Grant};
 use casebook_expert::team::EVIDENCE;
-use casebook_expert::{rules, sources};
+use casebook_expert::{formats, rules, sources};
 use casebook_protocol::one_line;
 use casebook_runtime::config::Form;
 use casebook_runtime::near::nearest;
@@ -16,16 +16,17 @@ use casebook_runtime::near::nearest;
 use super::{Found, file};
 
 /// The files that a team folder may have in addition to `experts`.
-const FILES: [&str; 4] = ["mcp.json", "tools.yaml", "pins.json", sources::FILE];
+const FILES: [&str; 5] = ["mcp.json", "tools.yaml", "pins.json", sources::FILE, formats::FILE];
 /// Programs that search the PATH for other programs.
 const SEEK: [&str; 12] =
     ["npx", "npm", "pnpm", "bunx", "bun", "node", "deno", "uvx", "uv", "python", "python3", "docker"];
 
 pub(super) fn check(dir: &Path, config: Option<&Config>, variable: &dyn Fn(&str) -> Option<String>, found: &mut Found) {
-    let [mcp, tools, pins, declared] = FILES.map(|name| dir.join(name));
+    let [mcp, tools, pins, declared, lines] = FILES.map(|name| dir.join(name));
     let experts = dir.join("experts");
     let rules = dir.join(rules::FOLDER);
-    if !experts.is_dir() && !mcp.exists() && !tools.exists() && !declared.exists() && !rules.is_dir() {
+    if !experts.is_dir() && !mcp.exists() && !tools.exists() && !declared.exists() && !lines.exists() && !rules.is_dir()
+    {
         return found.fault(dir, 1, "expected a team folder with experts/, mcp.json, tools.yaml or sources.toml");
     }
     unknown_files(dir, found);
@@ -44,6 +45,9 @@ pub(super) fn check(dir: &Path, config: Option<&Config>, variable: &dyn Fn(&str)
     }
     if declared.exists() {
         super::sources::check(&declared, found);
+    }
+    if lines.exists() {
+        super::formats::check(&lines, found);
     }
     if rules.is_dir() {
         match rules::files(Some(dir), &[]) {
@@ -97,12 +101,14 @@ fn unknown_files(dir: &Path, found: &mut Found) {
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
         let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
-        let source = extension == "toml" && name.to_lowercase().contains("source");
+        let named = |part: &str| name.to_lowercase().contains(part);
+        let source = extension == "toml" && (named("source") || named("format"));
         let ours =
             (source || matches!(extension.as_str(), "yaml" | "yml" | "json" | "jsonc")) && !name.starts_with('.');
         if ours && path.is_file() && !FILES.contains(&name.as_str()) {
             let advice = match extension.as_str() {
                 "yaml" | "yml" => "name it tools.yaml, or put an Expert into experts/",
+                "toml" if named("format") => "name it formats.toml, or put it elsewhere",
                 "toml" => "name it sources.toml, or put it elsewhere",
                 _ => "name it mcp.json, or put it elsewhere",
             };

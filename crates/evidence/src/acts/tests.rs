@@ -69,6 +69,9 @@ fn sensor_speaks_against_a_claim_only_if_its_kind_is_searched_for() {
         records: vec![ActKind::ModuleLoad, ActKind::FileWrite],
         hosts: vec![],
         domain: None,
+        zone: None,
+        year: None,
+        time_field: None,
         confirmed: true,
     };
     let declared = Declared { rules: vec![rule], ..Declared::default() };

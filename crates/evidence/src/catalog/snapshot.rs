@@ -12,10 +12,10 @@ use casebook_protocol::{FileHash, Snapshot};
 
 use super::file::{fingerprint, hash_of, unchanged};
 use super::{Catalog, Hint};
+use crate::declared::Declared;
 use crate::index::cache_folder;
 use crate::index::{self, Looked, Manifest, Meta};
 use crate::load::build;
-use crate::rules::RuleSet;
 use crate::walk::{Found, walk};
 use crate::{LoadError, Progress, Skipped, private};
 
@@ -23,7 +23,8 @@ use crate::{LoadError, Progress, Skipped, private};
 #[derive(Debug, Default)]
 pub(super) struct Wish<'w> {
     pub(super) hint: Option<&'w Hint>,
-    pub(super) rules: Option<&'w Arc<RuleSet>>,
+    /// None: an index with any configuration fits.
+    pub(super) declared: Option<&'w Declared>,
     /// The files as they were in a snapshot. None for the folder as it is.
     pub(super) files: Option<&'w [FileHash]>,
 }
@@ -86,8 +87,11 @@ impl Catalog {
         }
         let there = Self::new(evidence, index, meta.clone());
         let files: Vec<&str> = there.sources.iter().map(|s| s.file.as_str()).collect();
-        let same_rules = wish.rules.is_none_or(|rules| meta.rules == rules.hash());
-        if same_rules && meta.guessed.holds(wish.hint, &files, |file, line| there.find(file, line, 1).ok()?.time) {
+        let same = wish.declared.is_none_or(|declared| {
+            declared.rule_set.as_ref().is_none_or(|rules| meta.rules == rules.hash())
+                && meta.reading == declared.reading()
+        });
+        if same && meta.guessed.holds(wish.hint, &files, |file, line| there.find(file, line, 1).ok()?.time) {
             return Some(there);
         }
         if looked.is_empty() {
@@ -104,7 +108,9 @@ impl Catalog {
         looked: &[Looked],
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Self, LoadError> {
-        let meta = build(evidence, index, found, wish.hint, looked, wish.rules, progress)?;
+        let none = Declared::default();
+        let declared = wish.declared.unwrap_or(&none);
+        let meta = build(evidence, index, found, wish.hint, looked, declared, progress)?;
         Ok(Self::new(evidence, index, meta))
     }
 
@@ -280,7 +286,7 @@ impl Catalog {
     }
 
     fn again(&self, folder: &Path, files: Option<&[FileHash]>) -> Result<Arc<Self>, LoadError> {
-        let wish = Wish { hint: self.hint.as_ref(), rules: self.declared.rule_set.as_ref(), files };
+        let wish = Wish { hint: self.hint.as_ref(), declared: Some(&self.declared), files };
         let mut catalog = Self::in_folder(&self.root, folder, &wish, &mut |_| {})?;
         catalog.declare(&self.declared)?;
         Ok(Arc::new(catalog))

@@ -134,9 +134,6 @@ fn by_program(facts: &Facts<'_>) -> Option<Belongs> {
     Some(belongs("endpoint", "syslog", true, "syslog of a host, of many programs"))
 }
 
-const DPKG: &str = "status install configure upgrade trigproc startup remove purge conffile";
-const APT: &str = "Start-Date: Commandline: Requested-By: Install: Upgrade: Remove: Purge: End-Date:";
-const PACKAGES: &str = "Installed: Updated: Erased: [ALPM] SUBDEBUG";
 const COMMANDS: &str = "ls cd cat sudo su vi vim nano apt apt-get yum curl wget chmod chown ps kill grep find ssh scp git \
     docker kubectl systemctl service python python3 bash sh mkdir rm mv cp tar exit id whoami uname history echo export \
     nc ping ip ifconfig netstat ss crontab useradd passwd clear";
@@ -148,18 +145,7 @@ pub(crate) fn by_text(facts: &Facts<'_>) -> Option<Belongs> {
         return None;
     }
     let part = |wanted: &dyn Fn(&str) -> bool| share(messages.iter().filter(|m| wanted(m)).count(), messages.len());
-    let begin =
-        |words: &str| part(&|m| m.split_whitespace().next().is_some_and(|w| words.split_whitespace().any(|k| k == w)));
     let timed = facts.share("timestamp", |_| true);
-    if begin(DPKG) > 0.5 && timed > 0.5 {
-        return Some(belongs("configuration", "dpkg", true, "dpkg's log of package changes"));
-    }
-    if begin(APT) > 0.5 {
-        return Some(belongs("configuration", "apt", true, "apt's history of package changes"));
-    }
-    if begin(PACKAGES) > 0.4 {
-        return Some(belongs("configuration", "packages", true, "a log of package changes"));
-    }
     if part(&|m| WEB_ERRORS.split_whitespace().any(|w| m.contains(w))) > 0.5 && timed > 0.5 {
         return Some(belongs("application", "web-error", true, "a web server's error log"));
     }

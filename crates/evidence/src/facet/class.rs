@@ -38,6 +38,8 @@ pub(super) fn of(values: &Values, fields: &BTreeMap<String, String>, text: &str)
                         Some("failure") => Class::LogonFailure,
                         _ => Class::Authentication,
                     }
+                } else if any(&["package"]) && any(&["action"]) {
+                    Class::PackageOperation
                 } else if any(&["ja3", "cipher", "validationstatus"]) {
                     Class::TlsSession
                 } else if any(&["facility"]) && any(&["message"]) {

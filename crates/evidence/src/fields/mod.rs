@@ -19,6 +19,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use super::formats::Reader;
 use super::source::Format;
 use super::time::text::{Reading, prefix};
 use json::Outcome;
@@ -32,11 +33,13 @@ pub(crate) struct Shape {
     pub(crate) delimiter: u8,
     /// Where lines have their time, if not at the start.
     pub(crate) time: Option<Place>,
+    /// Of a line format.
+    pub(crate) reader: Option<Reader>,
 }
 
 impl Shape {
     pub(crate) const fn of(format: Format) -> Self {
-        Self { format, columns: Vec::new(), delimiter: b',', time: None }
+        Self { format, columns: Vec::new(), delimiter: b',', time: None, reader: None }
     }
 }
 
@@ -138,6 +141,12 @@ fn by_format(shape: &Shape, text: &str, out: &mut Vec<(String, String)>) -> bool
         Format::XmlEvents => xml::flatten(text, "", &mut |p, v| out.push((p.to_owned(), v))) == Outcome::Whole,
         Format::CmTrace => take(cmtrace::fields(text), out),
         Format::ModSecurity => take(modsec::fields(text), out),
+        Format::Pattern => {
+            let read = shape.reader.as_ref().and_then(|reader| reader.read(text).ok());
+            let fits = take(read, out);
+            unpack_all(out);
+            fits
+        }
         Format::Plain => {
             line(text, shape.time, out);
             true

@@ -6,6 +6,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use super::{Join, Lines, OVERSIZE_KEPT, Piece, RECORD_MAX, Tally};
 use crate::fields::modsec::boundary;
 use crate::fields::table::closed;
+use crate::formats::Pattern;
 use crate::text::Events;
 
 /// Limit of joined lines, so that an unbalanced quote cannot swallow the file.
@@ -43,13 +44,13 @@ impl<R: Read> LineCutter<R> {
     pub(super) fn new(reader: R, lines: Lines, offset: u64, line: u64) -> Self {
         Self {
             reader: BufReader::with_capacity(256 << 10, reader),
+            header_seen: !lines.header,
             lines,
             offset,
             line,
             ahead: VecDeque::new(),
             ahead_bytes: 0,
             ends: HashMap::new(),
-            header_seen: !lines.header,
             tally: Tally::default(),
         }
     }
@@ -88,6 +89,10 @@ impl<R: Read> LineCutter<R> {
             oversize: first.cut,
             broken: false,
         };
+        if let Some(begins) = self.lines.begins.clone().filter(|_| !first.cut) {
+            self.block(&begins, bytes, &mut piece)?;
+            return Ok(piece);
+        }
         let transaction = boundary(bytes).filter(|(_, part)| self.lines.join == Join::Parts && *part == b'A');
         if let Some(id) = transaction.map(|(id, _)| id.to_vec()) {
             self.transaction(&id, bytes, &mut piece)?;
@@ -136,6 +141,38 @@ impl<R: Read> LineCutter<R> {
             bytes.truncate(usize::try_from(piece.length).unwrap_or(usize::MAX));
         }
         Ok(piece)
+    }
+
+    /// Joins the lines up to the last line of the record, or before the first line of the next.
+    fn block(&mut self, begins: &Pattern, bytes: &mut Vec<u8>, piece: &mut Piece) -> io::Result<()> {
+        let ends = self.lines.ends.clone();
+        let is_last = |line: &[u8]| ends.as_ref().is_some_and(|ends| ends.is_in(line));
+        // Blank lines at the end are not of the record.
+        let mut blank = Vec::new();
+        let mut over = is_last(text(bytes));
+        for _ in 0..JOINED_MAX {
+            let mut more = Vec::new();
+            let Some(line) = (if over { None } else { self.take(&mut more)? }) else { break };
+            if line.cut || bytes.len() + more.len() > RECORD_MAX || begins.is_in(text(&more)) {
+                self.ahead.push_front((line, more));
+                break;
+            }
+            over = is_last(text(&more));
+            let is_blank = more.iter().all(u8::is_ascii_whitespace);
+            blank.push((line, more));
+            if !is_blank {
+                self.tally.lines += blank.len() as u64;
+                for (line, more) in blank.drain(..) {
+                    piece.length = line.offset + line.length - piece.offset;
+                    bytes.extend_from_slice(&more);
+                }
+            }
+        }
+        while let Some(back) = blank.pop() {
+            self.ahead.push_front(back);
+        }
+        bytes.truncate(usize::try_from(piece.length).unwrap_or(usize::MAX));
+        Ok(())
     }
 
     /// Joins the lines up to the end of transaction `id`. The client cannot forge the end, because it cannot
@@ -258,6 +295,11 @@ impl<R: Read> LineCutter<R> {
             self.line = id.saturating_add(1);
         }
     }
+}
+
+/// A line without its end.
+fn text(line: &[u8]) -> &[u8] {
+    line.trim_ascii_end()
 }
 
 fn begins_event(bytes: &[u8]) -> bool {

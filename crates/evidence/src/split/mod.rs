@@ -5,6 +5,7 @@ mod lines;
 
 use std::io::{self, Read};
 
+use super::formats::Pattern;
 use super::text::Events;
 
 pub(crate) use json::JsonCutter;
@@ -28,7 +29,7 @@ pub(crate) struct Json {
     pub(crate) numbered: bool,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Lines {
     /// The first line that is not blank is a header.
     pub(crate) header: bool,
@@ -37,6 +38,10 @@ pub(crate) struct Lines {
     pub(crate) join: Join,
     /// Lines begin with the id of an event.
     pub(crate) events: Option<Events>,
+    /// Matches the first line of a record.
+    pub(crate) begins: Option<Pattern>,
+    /// Matches the last line of a record.
+    pub(crate) ends: Option<Pattern>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -92,7 +97,7 @@ impl<R: Read> Cutter<R> {
     /// `reader` starts at byte `offset`, in line `line` of the file.
     pub(crate) fn new(reader: R, cut: &Cut, offset: u64, line: u64) -> Self {
         match cut {
-            Cut::Lines(lines) => Self::Lines(LineCutter::new(reader, *lines, offset, line)),
+            Cut::Lines(lines) => Self::Lines(LineCutter::new(reader, lines.clone(), offset, line)),
             Cut::Json(json) => Self::Json(JsonCutter::new(reader, json.clone(), offset, line)),
         }
     }

@@ -3,7 +3,7 @@ use casebook_table::{blocks, expect_file};
 use super::*;
 
 fn lines(header: bool, comments: bool, join: Join) -> Cut {
-    Cut::Lines(Lines { header, comments, join, events: None })
+    Cut::Lines(Lines { header, comments, join, ..Lines::default() })
 }
 
 /// Numbered if the name of the case says so.

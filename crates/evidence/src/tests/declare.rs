@@ -17,6 +17,9 @@ fn rule(files: &str, confirmed: bool) -> SourceRule {
         records: vec![ActKind::Connection],
         hosts: vec!["web1".into()],
         domain: None,
+        zone: None,
+        year: None,
+        time_field: None,
         confirmed,
     }
 }

@@ -9,6 +9,7 @@ mod events;
 mod evtx;
 mod formats;
 mod grow;
+mod lines;
 mod times;
 mod told;
 mod tools;

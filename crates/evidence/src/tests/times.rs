@@ -192,7 +192,7 @@ fn two_columns_are_one_time() {
 fn line_without_a_time_takes_that_of_the_line_before() {
     let folder = Folder::of(
         "history.log",
-        "Start-Date: 2024-01-01  10:00:00\nCommandline: apt install x\nEnd-Date: 2024-01-01  10:00:05\n\nStart-Date: 2024-01-02  10:00:00\nCommandline: apt install y\n",
+        "2024-01-01 10:00:00 order 7 failed\n  at shop.Order\n  at shop.Main\n\n2024-01-02 10:00:00 order 8 failed\n  at shop.Order\n",
     );
     let catalog = folder.open();
     assert_eq!(line(&catalog, "history.log", 1), "2024-01-01T10:00:00Z Record Second timestamp");

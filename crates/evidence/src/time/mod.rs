@@ -8,5 +8,6 @@ pub(crate) mod plan;
 pub(crate) mod roles;
 pub(crate) mod text;
 pub(crate) mod year;
+pub(crate) mod zone;
 
 pub(crate) use names::Class;

@@ -5,6 +5,7 @@ use super::names::{self, Class};
 use super::roles::{Candidate, SECOND, modal};
 use super::text::{Moment, Reading, parse};
 use super::year::Years;
+use super::zone::Zone;
 use crate::source::TimeRole;
 
 type Fields = Vec<(String, String)>;
@@ -37,6 +38,10 @@ pub(crate) struct TimePlan {
     pub(crate) day_first: bool,
     /// The year of the first record, if times have no year.
     pub(crate) year: Option<i16>,
+    /// The year comes from the configuration.
+    pub(crate) year_set: bool,
+    /// The zone of times without one, from the configuration.
+    pub(crate) zone: Option<Zone>,
     /// A line without a time belongs to the line before.
     pub(crate) carry: bool,
 }
@@ -208,7 +213,9 @@ impl Resolver {
         let mut basis = own.basis;
         if !moment.dated {
             moment.ns = self.years.as_mut()?.date(moment.ns)?;
-            basis = TimeBasis::Inferred;
+            if !self.plan.year_set {
+                basis = TimeBasis::Inferred;
+            }
         }
         let field = u8::try_from(place).ok();
         if own.utc
@@ -216,7 +223,9 @@ impl Resolver {
         {
             return Some(instead);
         }
-        if let Some(add) = self.offset(own, &moment, fields) {
+        if let Some(zone) = self.plan.zone.as_ref().filter(|_| !moment.zoned) {
+            moment.ns = zone.to_utc(moment.ns);
+        } else if let Some(add) = self.offset(own, &moment, fields) {
             moment.ns += add;
             if basis == TimeBasis::Record {
                 basis = TimeBasis::ClockCorrected;

@@ -52,6 +52,19 @@ pub(crate) fn assign(sample: &[Fields], reading: Reading) -> Vec<Candidate> {
     candidates
 }
 
+/// Takes the time from `field`, and returns a note about it.
+pub(crate) fn choose(candidates: &mut Vec<Candidate>, field: &str) -> String {
+    let is_named = |c: &Candidate| c.path.eq_ignore_ascii_case(field);
+    if !candidates.iter().any(is_named) {
+        return format!("sources.toml sets the time field {field}, but no record looked at has a time there");
+    }
+    for candidate in candidates.iter_mut() {
+        candidate.role = if is_named(candidate) { TimeRole::Event } else { TimeRole::Other };
+    }
+    candidates.sort_by_key(|candidate| !is_named(candidate));
+    format!("the time is that of {field}, by sources.toml")
+}
+
 /// Whether `05/09/2023` is 5 September. Some value must prove it.
 pub(crate) fn day_first(sample: &[Fields]) -> bool {
     sample.iter().flatten().filter(|(_, v)| (8..=32).contains(&v.len())).any(|(_, value)| {
