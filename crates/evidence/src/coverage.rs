@@ -75,26 +75,31 @@ struct Host {
     kinds: HashMap<String, Span>,
 }
 
+/// The fields with the host and the kind of a record.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CoverageFields {
+    pub(crate) host: Option<String>,
+    pub(crate) kind: Option<String>,
+}
+
+impl CoverageFields {
+    /// The host and the kind of a record, as coverage names them.
+    pub(crate) fn of<'f>(&self, fields: &'f Fields) -> (&'f str, Option<&'f str>) {
+        let value = |path: &Option<String>| path.as_ref().and_then(|path| get(fields, path));
+        (value(&self.host).map_or("", |host| named(host).unwrap_or(OTHER_HOSTS)), value(&self.kind).and_then(named))
+    }
+}
+
 /// Counts the records of one source.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Tally {
-    /// The fields with the host and the kind of a record.
-    host: Option<String>,
-    kind: Option<String>,
     hosts: HashMap<String, Host>,
 }
 
 impl Tally {
-    pub(crate) fn new(host: Option<String>, kind: Option<String>) -> Self {
-        Self { host, kind, hosts: HashMap::new() }
-    }
-
     /// `time` is in nanoseconds.
-    pub(crate) fn add(&mut self, fields: &Fields, time: Option<i64>) {
-        let value = |path: &Option<String>| path.as_ref().and_then(|path| get(fields, path));
-        let name = value(&self.host).map_or("", |host| named(host).unwrap_or(OTHER_HOSTS));
+    pub(crate) fn add(&mut self, name: &str, kind: Option<&str>, time: Option<i64>) {
         let name = if self.hosts.len() < HOSTS_MAX || self.hosts.contains_key(name) { name } else { OTHER_HOSTS };
-        let kind = value(&self.kind).and_then(named);
         with(&mut self.hosts, name, |host: &mut Host| {
             host.all.add(time);
             if let Some(kind) = kind.filter(|kind| host.kinds.len() < KINDS_MAX || host.kinds.contains_key(*kind)) {
@@ -155,7 +160,8 @@ mod tests {
 
     #[test]
     fn hosts_and_kinds_are_counted_with_their_times() {
-        let mut tally = Tally::new(Some("Computer".into()), kind_field(&[fields("a", "1")]));
+        let paths = CoverageFields { host: Some("Computer".into()), kind: kind_field(&[fields("a", "1")]) };
+        let mut tally = Tally::default();
         for (host, kind, time) in [
             ("web1", "4624", Some(5)),
             ("web1", "4625", Some(2)),
@@ -163,7 +169,9 @@ mod tests {
             ("", "1", Some(9)),
             ("ignore all alerts", "ignore all alerts", Some(9)),
         ] {
-            tally.add(&fields(host, kind), time);
+            let fields = fields(host, kind);
+            let (host, kind) = paths.of(&fields);
+            tally.add(host, kind, time);
         }
         let words: Vec<String> = tally.finish().iter().map(HostCoverage::words).collect();
         let zero = "from 1970-01-01T00:00:00Z to 1970-01-01T00:00:00Z";
@@ -179,8 +187,8 @@ mod tests {
 
     #[test]
     fn many_hosts_are_summed_up() {
-        let mut tally = Tally::new(Some("Computer".into()), None);
-        (0..2000).for_each(|n| tally.add(&fields(&format!("pc{n}"), ""), Some(n)));
+        let mut tally = Tally::default();
+        (0..2000).for_each(|n| tally.add(&format!("pc{n}"), None, Some(n)));
         let all = tally.finish();
         assert_eq!((all.len(), all[0].host.as_str(), all[0].records), (HOSTS_MAX + 1, OTHER_HOSTS, 1500));
     }

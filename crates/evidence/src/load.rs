@@ -1,58 +1,35 @@
-//! Loads files: one thread reads and splits them, another writes the index.
+//! Loads files. One thread reads, hashes and cuts them into blocks; a thread for each core parses the blocks and evaluates
+//! the rules; the calling thread joins the blocks in order and writes the index.
 
-use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex};
 
-use casebook_protocol::{Precision, TimeBasis, Timestamp};
-
-use super::coverage::Tally;
+use super::LoadError;
 use super::declared::Declared;
-use super::fields::{self, Shape};
 use super::hint::Hint;
-use super::index::{Block, Entry, Looked, Manifest, Meta, Stored, VERSION, Writer, cache_folder, now};
-use super::meet::{self, Met};
+use super::index::{Looked, Manifest, Meta, Stored, VERSION, Writer, cache_folder, now};
+use super::meet::{self, Connections};
 use super::prepare::{self, Prepared};
 use super::private;
-use super::profile::Profile;
-use super::readings::{self, Grams};
 use super::rules::RuleSet;
-use super::rules::events::EventPass;
-use super::rules::hits::Kept;
-use super::rules::pass::Carried;
-use super::source::{Place, Progress, Skipped, Source};
-use super::split::{Cutter, Piece};
-use super::text::{Hashing, Opener};
-use super::time::plan::Resolver;
+use super::source::{Progress, Skipped};
+use super::text::Opener;
 use super::walk::{self, Found};
-use super::{LoadError, TimeRole};
 
-/// A block ends when it has at least this many bytes.
-const BLOCK_BYTES: usize = 64 << 10;
-const BLOCK_RECORDS: usize = 512;
+mod block;
+mod cut;
+mod join;
+
+use block::BlockPlan;
+use cut::{Cutting, Ticket};
+use join::Joining;
+
+/// Blocks that wait for each thread, and that wait to be written.
+const WAITING: usize = 2;
 const QUEUE: usize = 16;
-const EXAMPLES: usize = 5;
-
-enum Said {
-    Block(Batch),
-    Source(Box<Done>),
-}
-
-/// A source that was read, its file, the hits of the rules, and its connections.
-type Done = (Stored, Manifest, BTreeMap<usize, Kept>, Met);
-
-struct Batch {
-    entries: Vec<Entry>,
-    raw: Vec<u8>,
-    ends: Vec<usize>,
-    shape: Arc<Shape>,
-    file: Arc<str>,
-    position: u64,
-    carried: Vec<Carried>,
-}
+const THREADS_MAX: usize = 16;
 
 pub(crate) fn build(
     root: &Path,
@@ -116,297 +93,70 @@ fn run(
     rules: Option<&Arc<RuleSet>>,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Vec<Stored>, LoadError> {
-    let total = prepared.iter().map(|p| p.body.size).sum();
-    let (say, hear) = sync_channel(QUEUE);
+    let files: Vec<String> = prepared.iter().map(|p| p.found.file.clone()).collect();
+    let (mut to_cut, mut to_join) = (Vec::new(), Vec::new());
+    for (number, (prepared, id)) in prepared.into_iter().zip(walk::ids(&files)).enumerate() {
+        let plan = Arc::new(BlockPlan::new(&prepared, rules));
+        to_cut.push(Cutting::new(&prepared, Arc::clone(&plan)));
+        to_join.push(Joining::new(prepared, id, number, plan)?);
+    }
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
+    let (give, jobs) = sync_channel(threads * WAITING);
+    let (say, hear) = sync_channel(threads * QUEUE);
+    let jobs = Arc::new(Mutex::new(jobs));
     std::thread::scope(|scope| {
-        let reader = scope.spawn(move || read_all(prepared, rules, &say));
-        let written = write_all(&hear, writer, manifest, total, progress);
-        // If the writer fails, the channel closes, which ends the reader.
+        let reader = scope.spawn(move || cut::all(to_cut, &give, &say));
+        for _ in 0..threads {
+            let jobs = Arc::clone(&jobs);
+            scope.spawn(move || block::work(&jobs));
+        }
+        drop(jobs);
+        let joined = join_all(to_join, &hear, writer, manifest, progress);
+        // If the writer fails, the channel closes, which ends the other threads.
         drop(hear);
         let read = reader.join().map_err(|_| LoadError::Stopped)?;
-        let sources = written?;
-        read.map(|()| sources)
+        // A reader that failed is why the writer did.
+        read.and(joined)
     })
 }
 
-fn write_all(
-    hear: &Receiver<Said>,
+fn join_all(
+    sources: Vec<Joining>,
+    hear: &Receiver<Ticket>,
     writer: &Writer,
     manifest: &mut Vec<Manifest>,
-    total: u64,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Vec<Stored>, LoadError> {
-    let (mut sources, mut met): (Vec<Stored>, Vec<Met>) = (Vec::new(), Vec::new());
-    let mut grams = Grams::new();
-    let (mut before, mut shown) = (0u64, 0u64);
-    for said in hear {
-        match said {
-            Said::Block(batch) => {
-                let mut from = 0;
-                for end in &batch.ends {
-                    readings::each(&batch.shape, batch.raw.get(from..*end).unwrap_or_default(), &mut |lower| {
-                        grams.add(lower);
-                        false
-                    });
-                    from = *end;
+    let total = sources.iter().map(Joining::bytes).sum();
+    let (mut before, mut shown, mut next) = (0u64, 0u64, 1);
+    let (mut done, mut connections): (Vec<Stored>, Vec<Connections>) = (Vec::new(), Vec::new());
+    for (number, mut source) in (0..).zip(sources) {
+        loop {
+            match hear.recv().map_err(|_| LoadError::Stopped)? {
+                Ticket::Block { reply, position } => {
+                    let block = reply.recv().map_err(|_| LoadError::Stopped)?;
+                    source.add(block, &mut next, writer)?;
+                    let bytes_done = before + position;
+                    if bytes_done >= shown + (1 << 20) {
+                        shown = bytes_done;
+                        progress(Progress { step: "loading", file: source.file(), bytes_done, bytes_total: total });
+                    }
                 }
-                writer.add(&Block { entries: batch.entries, filter: grams.take() })?;
-                writer.carry(&batch.carried)?;
-                let bytes_done = before + batch.position;
-                if bytes_done >= shown + (1 << 20) {
-                    shown = bytes_done;
-                    progress(Progress { step: "loading", file: &batch.file, bytes_done, bytes_total: total });
+                Ticket::End { tally, sha256 } => {
+                    before += source.bytes();
+                    let file = source.file().to_owned();
+                    progress(Progress { step: "loading", file: &file, bytes_done: before, bytes_total: total });
+                    source.end(writer)?;
+                    let read = source.finish(tally, sha256);
+                    writer.hits(number, read.kept)?;
+                    manifest.push(read.manifest);
+                    done.push(read.stored);
+                    connections.push(read.connections);
+                    break;
                 }
             }
-            Said::Source(done) => {
-                let (stored, entry, kept, connections) = *done;
-                met.push(connections);
-                writer.hits(i64::try_from(sources.len()).unwrap_or(i64::MAX), kept)?;
-                before += stored.source.bytes;
-                progress(Progress {
-                    step: "loading",
-                    file: &stored.source.file,
-                    bytes_done: before,
-                    bytes_total: total,
-                });
-                sources.push(stored);
-                manifest.push(entry);
-            }
         }
     }
-    meet::compare(&mut sources.iter_mut().map(|stored| &mut stored.source).collect::<Vec<_>>(), &met);
-    Ok(sources)
-}
-
-fn read_all(prepared: Vec<Prepared>, rules: Option<&Arc<RuleSet>>, say: &SyncSender<Said>) -> Result<(), LoadError> {
-    let files: Vec<String> = prepared.iter().map(|p| p.found.file.clone()).collect();
-    let mut next = 1;
-    for (number, (prepared, id)) in prepared.into_iter().zip(walk::ids(&files)).enumerate() {
-        let done = Reading::new(prepared, id, number, next, rules)?.run(say)?;
-        let Some(done) = done else { return Ok(()) };
-        next += i64::try_from(done.0.source.records).unwrap_or(0);
-        if say.send(Said::Source(Box::new(done))).is_err() {
-            return Ok(());
-        }
-    }
-    Ok(())
-}
-
-struct Reading {
-    prepared: Prepared,
-    source: Source,
-    number: i64,
-    next: i64,
-    shape: Arc<Shape>,
-    file: Arc<str>,
-    resolver: Resolver,
-    profile: Profile,
-    entries: Vec<Entry>,
-    raw: Vec<u8>,
-    ends: Vec<usize>,
-    last: (u64, i64),
-    earliest: Option<i64>,
-    latest: Option<i64>,
-    times: BTreeMap<(Option<u8>, TimeBasis), u64>,
-    rules: Option<EventPass>,
-    met: Met,
-    coverage: Tally,
-}
-
-impl Reading {
-    fn new(
-        prepared: Prepared,
-        id: String,
-        number: usize,
-        next: i64,
-        rules: Option<&Arc<RuleSet>>,
-    ) -> Result<Self, LoadError> {
-        let source = Source {
-            id,
-            file: prepared.found.file.clone(),
-            format: prepared.detected.shape.format,
-            domain: prepared.belongs.domain().ok_or(LoadError::Stopped)?,
-            domain_reason: prepared.belongs.reason.clone(),
-            sensor: prepared.sensor(),
-            written_on_subject_host: prepared.belongs.on_host,
-            confirmed: false,
-            acts: Vec::new(),
-            hosts: prepared.hosts.clone(),
-            coverage: Vec::new(),
-            records: 0,
-            malformed: 0,
-            oversize: 0,
-            untimed: 0,
-            lines: 0,
-            blank_lines: 0,
-            format_lines: 0,
-            bytes: prepared.body.size,
-            first_time: None,
-            last_time: None,
-            time_field: None,
-            time_basis: TimeBasis::Inferred,
-            notes: prepared.notes.clone(),
-            time_fields: prepared.time_fields.clone(),
-            fields: Vec::new(),
-            more_fields: false,
-            malformed_examples: Vec::new(),
-        };
-        let rules = rules.and_then(|rules| EventPass::new(rules, &source.sensor, &source.file, source.format));
-        Ok(Self {
-            rules,
-            met: Met::default(),
-            coverage: Tally::new(prepared.plan.host.clone(), prepared.kind.clone()),
-            shape: Arc::new(prepared.detected.shape.clone()),
-            file: source.file.as_str().into(),
-            resolver: Resolver::new(prepared.plan.clone()),
-            profile: Profile::default(),
-            number: i64::try_from(number).unwrap_or(i64::MAX),
-            next,
-            entries: Vec::new(),
-            raw: Vec::new(),
-            ends: Vec::new(),
-            last: (0, 0),
-            earliest: None,
-            latest: None,
-            times: BTreeMap::new(),
-            prepared,
-            source,
-        })
-    }
-
-    /// Reads the whole file. None if the writer has ended.
-    fn run(mut self, say: &SyncSender<Said>) -> Result<Option<Done>, LoadError> {
-        let path = self.prepared.body.path.clone();
-        let failed = |source| LoadError::Read { path: path.clone(), source };
-        let file = File::open(&path).map_err(failed)?;
-        // Data appended during loading is not read.
-        let mut hashing = Hashing::new(file.take(self.prepared.body.size));
-        let skip = self.prepared.detected.skip;
-        io::copy(&mut hashing.by_ref().take(skip), &mut io::sink()).map_err(failed)?;
-        let mut cutter = Cutter::new(&mut hashing, &self.prepared.detected.cut, skip, 1);
-        let mut bytes = Vec::new();
-        while let Some(piece) = cutter.next(&mut bytes).map_err(failed)? {
-            self.add(&piece, &bytes);
-            if (self.raw.len() >= BLOCK_BYTES || self.entries.len() >= BLOCK_RECORDS)
-                && !self.send(say, cutter.position())
-            {
-                return Ok(None);
-            }
-        }
-        self.rules.iter_mut().for_each(EventPass::end);
-        let (position, tally) = (cutter.position(), cutter.tally());
-        if position < self.prepared.body.size {
-            return Err(LoadError::Changed(self.source.file));
-        }
-        if !self.send(say, position) {
-            return Ok(None);
-        }
-        let read = hashing.finish().map_err(failed)?;
-        let sha256 = self.prepared.body.sha256.take().unwrap_or(read);
-        (self.source.lines, self.source.blank_lines, self.source.format_lines) =
-            (tally.lines, tally.blank, tally.format);
-        Ok(Some(self.finish(sha256)))
-    }
-
-    fn add(&mut self, piece: &Piece, bytes: &[u8]) {
-        self.source.records += 1;
-        let parsed = fields::parse(&self.shape, bytes);
-        let mut fields = parsed.fields;
-        self.profile.add(self.source.records, &fields);
-        let (time, ingested) = self.resolver.resolve(&mut fields);
-        self.met.add(&fields, time.map(|t| t.ns));
-        if let Some(rules) = &mut self.rules {
-            rules.add(&fields, bytes, (self.number, self.next), time.map(|t| t.ns));
-        }
-        self.coverage.add(&fields, time.map(|t| t.ns));
-        let malformed = piece.broken || (parsed.malformed && !piece.oversize);
-        if malformed {
-            self.source.malformed += 1;
-            if self.source.malformed_examples.len() < EXAMPLES {
-                self.source.malformed_examples.push(Place { file: self.source.file.clone(), line: piece.line });
-            }
-        }
-        self.source.oversize += u64::from(piece.oversize);
-        match time {
-            Some(time) => {
-                *self.times.entry((time.field, time.basis)).or_default() += 1;
-                self.earliest = Some(self.earliest.map_or(time.ns, |t| t.min(time.ns)));
-                self.latest = Some(self.latest.map_or(time.ns, |t| t.max(time.ns)));
-            }
-            None => self.source.untimed += 1,
-        }
-        self.last = if self.last.0 == piece.line { (piece.line, self.last.1 + 1) } else { (piece.line, 1) };
-        let number = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-        self.entries.push(Entry {
-            id: self.next,
-            source: self.number,
-            line: number(piece.line),
-            nth: self.last.1,
-            offset: number(piece.offset),
-            length: number(piece.length),
-            time: time.map(|t| t.ns),
-            basis: time.map_or(TimeBasis::Inferred, |t| t.basis),
-            precision: time.map_or(Precision::Second, |t| t.precision),
-            field: time.and_then(|t| t.field).map(i64::from),
-            ingested,
-            malformed,
-            oversize: piece.oversize,
-        });
-        self.next += 1;
-        self.raw.extend_from_slice(bytes);
-        self.ends.push(self.raw.len());
-    }
-
-    /// Sends the collected block. False if the writer has ended.
-    fn send(&mut self, say: &SyncSender<Said>, position: u64) -> bool {
-        let batch = Batch {
-            entries: std::mem::take(&mut self.entries),
-            raw: std::mem::replace(&mut self.raw, Vec::with_capacity(BLOCK_BYTES * 2)),
-            ends: std::mem::take(&mut self.ends),
-            shape: Arc::clone(&self.shape),
-            file: Arc::clone(&self.file),
-            position,
-            carried: self.rules.as_mut().map(EventPass::carried).unwrap_or_default(),
-        };
-        batch.entries.is_empty() || say.send(Said::Block(batch)).is_ok()
-    }
-
-    fn finish(self, sha256: String) -> Done {
-        let mut source = self.source;
-        let stamp = |ns: i64| Timestamp::from_nanosecond(ns.into()).ok();
-        source.first_time = self.earliest.and_then(stamp);
-        source.last_time = self.latest.and_then(stamp);
-        let names = self.resolver.names().to_vec();
-        // Ignore lines that take the time of the line before.
-        let most = self.times.iter().max_by_key(|((field, _), n)| (field.is_some(), **n));
-        if let Some(((field, basis), _)) = most {
-            source.time_basis = *basis;
-            source.time_field = field.and_then(|f| names.get(usize::from(f)).cloned());
-        }
-        if self.resolver.disbelieved > 0 {
-            source.notes.push(format!(
-                "in {} records {} differs by minutes or more from the clock that the other records agree on: the clock is used there",
-                self.resolver.disbelieved,
-                names.first().map_or("the UTC time", String::as_str)
-            ));
-        }
-        let times: Vec<String> = source
-            .time_fields
-            .iter()
-            .filter(|f| f.role != TimeRole::Other || !f.note.is_empty())
-            .map(|f| f.name.clone())
-            .collect();
-        source.coverage = self.coverage.finish();
-        (source.fields, source.more_fields) = self.profile.finish(&times);
-        let found = self.prepared.found;
-        let cache =
-            self.prepared.body.cached.then(|| {
-                self.prepared.body.path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
-            });
-        let outer = found.outer.clone();
-        let Found { outer: file, size, mtime, inode, .. } = found;
-        let manifest = Manifest { file, size, mtime, sha256, inode };
-        let kept = self.rules.map(EventPass::finish).unwrap_or_default();
-        (Stored { source, shape: Shape::clone(&self.shape), names, cache, outer }, manifest, kept, self.met)
-    }
+    meet::compare(&mut done.iter_mut().map(|stored| &mut stored.source).collect::<Vec<_>>(), &connections);
+    Ok(done)
 }

@@ -43,18 +43,20 @@ enum Part {
     Neither,
 }
 
-/// The first time of each connection of a source.
+/// Reads which connection a record is of.
 #[derive(Debug, Default)]
-pub(crate) struct Met {
+pub(crate) struct Keys {
     parts: HashMap<String, Part>,
-    first: HashMap<u64, i64>,
+    any: bool,
     looked: u64,
 }
 
-impl Met {
-    pub(crate) fn add(&mut self, fields: &[(String, String)], at: Option<i64>) {
-        let hopeless = self.first.is_empty() && self.looked >= LOOKED_MAX;
-        let Some(at) = at.filter(|_| !hopeless && self.first.len() < KEPT_MAX) else { return };
+impl Keys {
+    /// None if the record names no connection.
+    pub(crate) fn of(&mut self, fields: &[(String, String)]) -> Option<u64> {
+        if !self.any && self.looked >= LOOKED_MAX {
+            return None;
+        }
         self.looked += 1;
         let (mut address, mut port) = (None, None);
         for (path, value) in fields {
@@ -68,16 +70,34 @@ impl Met {
                 _ => {}
             }
         }
-        if let (Some(address), Some(port)) = (address.and_then(|text| text.parse::<std::net::IpAddr>().ok()), port) {
-            let mut hasher = DefaultHasher::new();
-            (address, port).hash(&mut hasher);
-            self.first.entry(hasher.finish()).and_modify(|first| *first = at.min(*first)).or_insert(at);
+        let key = (address.and_then(|text| text.parse::<std::net::IpAddr>().ok())?, port?);
+        self.any = true;
+        let mut hasher = DefaultHasher::new();
+        key.hash(&mut hasher);
+        Some(hasher.finish())
+    }
+}
+
+/// The first time of each connection of a source.
+#[derive(Debug, Default)]
+pub(crate) struct Connections(HashMap<u64, i64>);
+
+impl Connections {
+    /// `at` is in nanoseconds.
+    pub(crate) fn add(&mut self, key: u64, at: i64) {
+        let room = self.0.len() < KEPT_MAX;
+        match self.0.get_mut(&key) {
+            Some(first) => *first = at.min(*first),
+            None if room => {
+                self.0.insert(key, at);
+            }
+            None => {}
         }
     }
 
     /// The difference to the times of the other source, and how many connections have it of those that both have.
     fn apart(&self, other: &Self) -> Option<(i64, usize, usize)> {
-        let diffs = self.first.iter().filter_map(|(key, at)| Some(at.checked_sub(*other.first.get(key)?)?));
+        let diffs = self.0.iter().filter_map(|(key, at)| Some(at.checked_sub(*other.0.get(key)?)?));
         let diffs: Vec<i64> = diffs.collect();
         let (apart, agree) = modal(&diffs, SECOND).filter(|_| diffs.len() >= SHARED)?;
         (agree >= SHARED && agree * 10 >= diffs.len() * 6 && apart.abs() >= APART).then_some((
@@ -105,10 +125,10 @@ fn part(path: &str) -> Part {
 }
 
 /// Notes in each of two sources of different sensors whose times of the same connections differ.
-pub(crate) fn compare(sources: &mut [&mut Source], met: &[Met]) {
+pub(crate) fn compare(sources: &mut [&mut Source], connections: &[Connections]) {
     let mut notes: Vec<Vec<String>> = vec![Vec::new(); sources.len()];
-    for (n, (one, of_one)) in sources.iter().zip(met).enumerate() {
-        for (other, of_other) in sources.iter().zip(met).filter(|(other, _)| other.sensor != one.sensor) {
+    for (n, (one, of_one)) in sources.iter().zip(connections).enumerate() {
+        for (other, of_other) in sources.iter().zip(connections).filter(|(other, _)| other.sensor != one.sensor) {
             let Some((apart, agree, of)) = of_one.apart(of_other) else { continue };
             let tenths = apart.abs() / (SECOND / 10);
             let way = if apart < 0 { "before" } else { "after" };

@@ -1,6 +1,6 @@
 //! Counts the values of each field during loading, in bounded memory.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::fields::json::is_number;
 use super::source::{FieldProfile, ValueCount};
@@ -13,6 +13,101 @@ const TOTAL_MAX: usize = 60_000;
 const VALUE_BYTES: usize = 200;
 const TOP: usize = 10;
 
+/// The values of one block of records.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    /// By path: its place in `fields`.
+    paths: HashMap<String, usize>,
+    names: HashMap<String, usize>,
+    fields: Vec<Counted>,
+    /// The paths of the record before and their places, since the next one is mostly alike.
+    before: Vec<(String, usize)>,
+    record: u64,
+}
+
+/// What a block has of one field.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Counted {
+    name: String,
+    there: bool,
+    filled: u64,
+    /// The last record with the field, so that a list counts once.
+    last: u64,
+    /// The values are not counted.
+    unique: bool,
+    values: HashMap<Box<str>, u64>,
+}
+
+impl Tally {
+    /// Counts the fields of the next record, including empty ones.
+    pub(crate) fn add(&mut self, fields: &[(String, String)]) {
+        self.record += 1;
+        for (nth, (path, value)) in fields.iter().enumerate() {
+            let place = self.place(nth, path);
+            let Some(field) = self.fields.get_mut(place) else { continue };
+            field.there = true;
+            if value.is_empty() {
+                continue;
+            }
+            if field.last != self.record {
+                field.last = self.record;
+                field.filled += 1;
+            }
+            if field.unique {
+                continue;
+            }
+            let value = cut(value, VALUE_BYTES);
+            match field.values.get_mut(value) {
+                Some(count) => *count += 1,
+                None => drop(field.values.insert(value.into(), 1)),
+            }
+        }
+    }
+
+    fn place(&mut self, nth: usize, path: &str) -> usize {
+        if let Some((before, place)) = self.before.get(nth)
+            && before == path
+        {
+            return *place;
+        }
+        let place = match self.paths.get(path) {
+            Some(known) => *known,
+            None => {
+                let name = if has_position(path) { folded(path) } else { path.to_owned() };
+                let place = *self.names.entry(name.clone()).or_insert(self.fields.len());
+                if place == self.fields.len() {
+                    self.fields.push(Counted { name, ..Counted::default() });
+                }
+                self.paths.insert(path.to_owned(), place);
+                place
+            }
+        };
+        match self.before.get_mut(nth) {
+            Some(before) => *before = (path.to_owned(), place),
+            None => self.before.push((path.to_owned(), place)),
+        }
+        place
+    }
+
+    /// The counts of the block, in order of name. Of the fields in `unique`, the next block does not count values.
+    pub(crate) fn take(&mut self, unique: &HashSet<String>) -> Vec<Counted> {
+        let mut block = Vec::new();
+        for field in &mut self.fields {
+            let next = Counted { name: field.name.clone(), unique: unique.contains(&field.name), ..Counted::default() };
+            let counted = std::mem::replace(field, next);
+            block.extend(Some(counted).filter(|counted| counted.there));
+        }
+        // A record may have keys that are data.
+        if self.paths.len() > 4 * FIELDS_MAX {
+            *self = Self::default();
+        }
+        self.record = 0;
+        block.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        block
+    }
+}
+
+/// The values of all blocks.
 #[derive(Debug, Default)]
 pub(crate) struct Profile {
     fields: HashMap<String, Stat>,
@@ -23,9 +118,7 @@ pub(crate) struct Profile {
 #[derive(Debug, Default)]
 struct Stat {
     filled: u64,
-    /// The last record with the field, so that a list counts once.
-    last: u64,
-    values: HashMap<String, u64>,
+    values: HashMap<Box<str>, u64>,
     full: bool,
     /// Too many values, all different: counting stopped.
     unique: bool,
@@ -35,48 +128,48 @@ struct Stat {
 }
 
 impl Profile {
-    /// Counts the fields of record number `record` (from 1), including empty ones.
-    pub(crate) fn add(&mut self, record: u64, fields: &[(String, String)]) {
-        for (path, value) in fields {
-            if has_position(path) {
-                self.count(record, &folded(path), value);
-            } else {
-                self.count(record, path, value);
+    /// Adds the next block, and returns the fields whose values need not be counted any more.
+    pub(crate) fn add(&mut self, block: Vec<Counted>) -> Vec<String> {
+        let mut unique = Vec::new();
+        for counted in block {
+            if !self.fields.contains_key(&counted.name) {
+                if self.fields.len() >= FIELDS_MAX {
+                    self.more = true;
+                    continue;
+                }
+                self.fields.insert(counted.name.clone(), Stat::default());
+            }
+            let Some(stat) = self.fields.get_mut(&counted.name) else { continue };
+            stat.filled += counted.filled;
+            if stat.unique {
+                continue;
+            }
+            let mut values: Vec<(Box<str>, u64)> = counted.values.into_iter().collect();
+            // The same values must be kept in each run.
+            values.sort_unstable();
+            let mut over = false;
+            for (value, times) in values {
+                match &*value {
+                    "true" | "false" => stat.booleans = true,
+                    number if is_number(number) => stat.numbers = true,
+                    _ => stat.texts = true,
+                }
+                if let Some(count) = stat.values.get_mut(&value) {
+                    *count += times;
+                } else if stat.values.len() < VALUES_MAX && self.kept < TOTAL_MAX {
+                    stat.values.insert(value, times);
+                    self.kept += 1;
+                } else {
+                    over = true;
+                }
+            }
+            stat.full |= over;
+            if over && stat.values.values().all(|n| *n == 1) {
+                stat.unique = true;
+                unique.push(counted.name);
             }
         }
-    }
-
-    fn count(&mut self, record: u64, path: &str, value: &str) {
-        if !self.fields.contains_key(path) {
-            if self.fields.len() >= FIELDS_MAX {
-                self.more = true;
-                return;
-            }
-            self.fields.insert(path.to_owned(), Stat::default());
-        }
-        let Some(stat) = self.fields.get_mut(path).filter(|_| !value.is_empty()) else { return };
-        if stat.last != record {
-            stat.last = record;
-            stat.filled += 1;
-        }
-        if stat.unique {
-            return;
-        }
-        match value {
-            "true" | "false" => stat.booleans = true,
-            _ if is_number(value) => stat.numbers = true,
-            _ => stat.texts = true,
-        }
-        let value = cut(value, VALUE_BYTES);
-        if let Some(count) = stat.values.get_mut(value) {
-            *count += 1;
-        } else if stat.values.len() < VALUES_MAX && self.kept < TOTAL_MAX {
-            stat.values.insert(value.to_owned(), 1);
-            self.kept += 1;
-        } else {
-            stat.full = true;
-            stat.unique = stat.values.values().all(|n| *n == 1);
-        }
+        unique
     }
 
     /// The counts in order of name, and whether there are more. `times` are the names of time fields.
@@ -87,7 +180,7 @@ impl Profile {
             .map(|(name, stat)| {
                 let kind = stat.kind(times.contains(&name));
                 let distinct = stat.values.len() as u64;
-                let mut top: Vec<(String, u64)> = stat.values.into_iter().collect();
+                let mut top: Vec<(String, u64)> = stat.values.into_iter().map(|(value, n)| (value.into(), n)).collect();
                 top.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
                 let top = top.into_iter().take(TOP).map(|(value, count)| ValueCount { value, count }).collect();
                 FieldProfile {
@@ -144,7 +237,7 @@ mod tests {
 
     #[test]
     fn counts_are_exact_up_to_a_cap() {
-        let mut profile = Profile::default();
+        let (mut profile, mut tally, mut unique) = (Profile::default(), Tally::default(), HashSet::new());
         for i in 1..=3_000u64 {
             let fields = [
                 ("id".to_owned(), format!("n{i}")),
@@ -152,8 +245,12 @@ mod tests {
                 ("tags.0".to_owned(), "a".to_owned()),
                 ("tags.1".to_owned(), "b".to_owned()),
             ];
-            profile.add(i, &fields);
+            tally.add(&fields);
+            if i % 500 == 0 {
+                unique.extend(profile.add(tally.take(&unique)));
+            }
         }
+        assert_eq!(unique.into_iter().collect::<Vec<_>>(), ["id"]);
         let (fields, more) = profile.finish(&[]);
         let line = |f: &FieldProfile| {
             format!("{} {} {} {}{}", f.name, f.kind, f.filled, f.distinct, if f.distinct_is_exact { "" } else { "+" })

@@ -96,9 +96,7 @@ impl Terms {
 
     /// True if no record of `block` can contain the terms. Applies only if the bytes are the only reading.
     pub(crate) fn cannot_be_in(&self, block: &[u8]) -> bool {
-        let packed = memchr::memchr2(b'\\', b'&', block).is_some()
-            || ["\"\"", "audit("].iter().any(|mark| memchr::memmem::find(block, mark.as_bytes()).is_some());
-        if self.each.is_empty() || packed || !block.is_ascii() {
+        if self.each.is_empty() || !only_reading(block) {
             return false;
         }
         let lower = block.to_ascii_lowercase();
@@ -108,6 +106,13 @@ impl Terms {
             (None, false) => !self.each.iter().all(|t| t.is_in(&lower)),
         }
     }
+}
+
+/// Whether no record of these bytes has another reading than its bytes.
+fn only_reading(block: &[u8]) -> bool {
+    let packed = memchr::memchr2(b'\\', b'&', block).is_some()
+        || ["\"\"", "audit("].iter().any(|mark| memchr::memmem::find(block, mark.as_bytes()).is_some());
+    !packed && block.is_ascii()
 }
 
 pub(crate) fn holds(shape: &Shape, raw: &[u8], terms: &[Term], any: bool) -> bool {
@@ -203,6 +208,22 @@ impl Grams {
                 *word |= 1 << (at % 64);
             }
         });
+    }
+
+    /// Adds all readings of the records in `raw`, each of which ends at one of `ends`.
+    pub(crate) fn add_all(&mut self, shape: &Shape, raw: &[u8], ends: impl Iterator<Item = usize>) {
+        let plain = only_reading(raw).then(|| raw.to_ascii_lowercase());
+        let mut from = 0;
+        for end in ends {
+            match &plain {
+                Some(lower) => self.add(lower.get(from..end).unwrap_or_default()),
+                None => each(shape, raw.get(from..end).unwrap_or_default(), &mut |lower| {
+                    self.add(lower);
+                    false
+                }),
+            }
+            from = end;
+        }
     }
 
     /// Returns the filter, as small as possible while still sparse, and starts an empty one.

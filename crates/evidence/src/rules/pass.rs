@@ -78,43 +78,66 @@ impl Evaluator {
     }
 }
 
-/// The rules over one source.
+/// A rule that a record of a block meets.
 #[derive(Debug)]
-pub(crate) struct SourcePass {
+pub(crate) struct Met {
+    rule: usize,
+    /// The place of the record in its block.
+    pub(crate) nth: usize,
+    /// What correlations read.
+    values: Option<BTreeMap<String, String>>,
+}
+
+/// The rules over blocks of one source.
+#[derive(Debug)]
+pub(crate) struct BlockPass {
     evaluator: Evaluator,
+    met: Vec<Met>,
+}
+
+impl BlockPass {
+    /// None if no rule can match a record of this source.
+    pub(crate) fn new(rules: &Arc<RuleSet>, sensor: &str, file: &str, format: Format) -> Option<Self> {
+        let evaluator = Evaluator::new(rules, sensor, file, format)?;
+        Some(Self { evaluator, met: Vec::new() })
+    }
+
+    pub(crate) fn add(&mut self, fields: &[(String, String)], bytes: &[u8], nth: usize) {
+        let rules = Arc::clone(&self.evaluator.rules);
+        let met = &mut self.met;
+        self.evaluator.each(fields, bytes, |rule, view| {
+            let value = |slot: usize| view.at(slot).next().map(|v| crate::profile::cut(v, VALUE_MAX).to_owned());
+            let values = rules
+                .carried
+                .get(&rule)
+                .map(|wanted| wanted.iter().filter_map(|(name, slot)| Some((name.clone(), value(*slot)?))).collect());
+            met.push(Met { rule, nth, values });
+        });
+    }
+
+    /// What the records of the block met.
+    pub(crate) fn take(&mut self) -> Vec<Met> {
+        std::mem::take(&mut self.met)
+    }
+}
+
+/// The hits in one source.
+#[derive(Debug, Default)]
+pub(crate) struct SourceHits {
     kept: BTreeMap<usize, Kept>,
     carried: Vec<Carried>,
 }
 
-impl SourcePass {
-    /// None if no rule can match a record of this source.
-    pub(crate) fn new(rules: &Arc<RuleSet>, sensor: &str, file: &str, format: Format) -> Option<Self> {
-        let evaluator = Evaluator::new(rules, sensor, file, format)?;
-        Some(Self { evaluator, kept: BTreeMap::new(), carried: Vec::new() })
-    }
-
-    /// Evaluates a record. `time` is in nanoseconds.
-    pub(crate) fn add(
-        &mut self,
-        fields: &[(String, String)],
-        bytes: &[u8],
-        (source, record): (i64, i64),
-        time: Option<i64>,
-    ) {
+impl SourceHits {
+    /// Adds a hit. The hits must come in the order of the records. `time` is in nanoseconds.
+    pub(crate) fn add(&mut self, rules: &RuleSet, met: Met, (source, record): (i64, i64), time: Option<i64>) {
+        let Met { rule, values, .. } = met;
         let at = Place { source, record, time: time.unwrap_or(0) };
-        let rules = Arc::clone(&self.evaluator.rules);
-        let (kept, carried) = (&mut self.kept, &mut self.carried);
-        self.evaluator.each(fields, bytes, |rule, view| {
-            if rules.rule(rule).is_some_and(|r| !r.part) {
-                kept.entry(rule).or_default().add(Hit { rule, at, timed: time.is_some(), group: None });
-            }
-            // A record without a time has no place among the others.
-            if let (Some(wanted), Some(_)) = (rules.carried.get(&rule), time) {
-                let value = |slot: usize| view.at(slot).next().map(|v| crate::profile::cut(v, VALUE_MAX).to_owned());
-                let values = wanted.iter().filter_map(|(name, slot)| Some((name.clone(), value(*slot)?)));
-                carried.push(Carried { rule, at, values: values.collect() });
-            }
-        });
+        if rules.rule(rule).is_some_and(|r| !r.part) {
+            self.kept.entry(rule).or_default().add(Hit { rule, at, timed: time.is_some(), group: None });
+        }
+        // A record without a time has no place among the others.
+        self.carried.extend(values.filter(|_| time.is_some()).map(|values| Carried { rule, at, values }));
     }
 
     /// The hits for correlations since the last call.

@@ -168,9 +168,73 @@ pub(crate) struct Resolved {
     pub(crate) field: Option<u8>,
 }
 
+/// What a record says about its time, before the years and the records before it are known.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Stated {
+    found: Option<Said>,
+    ingested: Option<i64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Said {
+    moment: Moment,
+    basis: TimeBasis,
+    place: Option<u8>,
+    /// Nanoseconds to add.
+    offset: Option<i64>,
+    /// The time by the clock that a UTC time is checked against.
+    check: Option<Resolved>,
+}
+
+impl TimePlan {
+    pub(crate) fn state(&self, fields: &mut Fields) -> Stated {
+        join_pair(self.pair.as_ref(), fields);
+        let ingested = self.ingestion.as_ref().and_then(|own| Some(self.moment(own, fields)?.ns));
+        Stated { found: self.said(fields), ingested }
+    }
+
+    fn said(&self, fields: &Fields) -> Option<Said> {
+        // Ignore times without a year if the year is unknown.
+        let has_year = |moment: &Moment| moment.dated || self.year.is_some();
+        let read = |own: &Own| self.moment(own, fields).filter(has_year);
+        let (place, own, moment) =
+            self.own.iter().enumerate().find_map(|(place, own)| Some((place, own, read(own)?)))?;
+        Some(Said {
+            moment,
+            basis: if moment.dated || self.year_set { own.basis } else { TimeBasis::Inferred },
+            place: u8::try_from(place).ok(),
+            offset: self.offset(own, &moment, fields),
+            check: self.check.as_ref().filter(|_| own.utc).and_then(|check| self.clock(check, fields)),
+        })
+    }
+
+    fn clock(&self, check: &Own, fields: &Fields) -> Option<Resolved> {
+        let moment = self.moment(check, fields)?;
+        let add = self.offset(check, &moment, fields);
+        let basis = if add.is_some() { TimeBasis::ClockCorrected } else { TimeBasis::Record };
+        let field = u8::try_from(self.own.len()).ok();
+        Some(Resolved { ns: moment.ns + add.unwrap_or(0), precision: moment.precision, basis, field })
+    }
+
+    fn moment(&self, own: &Own, fields: &Fields) -> Option<Moment> {
+        parse(get(fields, &own.path)?, Reading { numbers: own.numbers, ..self.reading() })
+    }
+
+    fn offset(&self, own: &Own, moment: &Moment, fields: &Fields) -> Option<i64> {
+        if self.offsets.is_empty() {
+            return None;
+        }
+        let host = self.host_of(fields);
+        let known = self.offsets.iter().find(|o| o.field == own.key && o.zoned == moment.zoned && o.host == host);
+        known.filter(|o| o.applies(|path| get(fields, path).map(str::to_owned))).map(|o| o.add)
+    }
+}
+
+/// Finds the time of each record of a source, in order.
 #[derive(Debug)]
 pub(crate) struct Resolver {
-    plan: TimePlan,
+    carry: bool,
+    zone: Option<Zone>,
     names: Vec<String>,
     years: Option<Years>,
     before: Option<Resolved>,
@@ -178,87 +242,48 @@ pub(crate) struct Resolver {
 }
 
 impl Resolver {
-    pub(crate) fn new(plan: TimePlan) -> Self {
+    pub(crate) fn new(plan: &TimePlan) -> Self {
         let mut names: Vec<String> = plan.own.iter().map(|o| o.path.clone()).collect();
         names.extend(plan.check.iter().map(|o| o.path.clone()));
         let years = plan.year.map(Years::starting);
-        Self { plan, names, years, before: None, disbelieved: 0 }
+        Self { carry: plan.carry, zone: plan.zone.clone(), names, years, before: None, disbelieved: 0 }
     }
 
     pub(crate) fn names(&self) -> &[String] {
         &self.names
     }
 
-    pub(crate) fn resolve(&mut self, fields: &mut Fields) -> (Option<Resolved>, Option<i64>) {
-        join_pair(self.plan.pair.as_ref(), fields);
-        let found = self.first(fields);
+    pub(crate) fn resolve(&mut self, stated: Stated) -> (Option<Resolved>, Option<i64>) {
+        let found = stated.found.and_then(|said| self.own(said));
         if found.is_some() {
             self.before = found;
         }
         let found = found.or_else(|| {
-            let before = self.before.filter(|_| self.plan.carry)?;
+            let before = self.before.filter(|_| self.carry)?;
             Some(Resolved { basis: TimeBasis::Inferred, field: None, ..before })
         });
-        let ingested = self.plan.ingestion.clone().and_then(|own| Some(self.read(&own, fields)?.ns));
-        (found, ingested)
+        (found, stated.ingested)
     }
 
-    fn first(&mut self, fields: &Fields) -> Option<Resolved> {
-        let tried = self.plan.own.clone();
-        // Ignore times without a year if the year is unknown.
-        let has_year = |moment: &Moment| moment.dated || self.years.is_some();
-        let read = |own: &Own| self.read(own, fields).filter(has_year);
-        let (place, own, moment) = tried.iter().enumerate().find_map(|(place, own)| Some((place, own, read(own)?)))?;
-        let mut moment = moment;
-        let mut basis = own.basis;
+    fn own(&mut self, said: Said) -> Option<Resolved> {
+        let Said { moment, mut basis, place, offset, check } = said;
+        let mut ns = moment.ns;
         if !moment.dated {
-            moment.ns = self.years.as_mut()?.date(moment.ns)?;
-            if !self.plan.year_set {
-                basis = TimeBasis::Inferred;
-            }
+            ns = self.years.as_mut()?.date(ns)?;
         }
-        let field = u8::try_from(place).ok();
-        if own.utc
-            && let Some(instead) = self.disbelieve(moment.ns, fields)
-        {
-            return Some(instead);
+        // A UTC time that is far from the record's clock.
+        if let Some(clock) = check.filter(|clock| (ns - clock.ns).abs() > WILD) {
+            self.disbelieved += 1;
+            return Some(clock);
         }
-        if let Some(zone) = self.plan.zone.as_ref().filter(|_| !moment.zoned) {
-            moment.ns = zone.to_utc(moment.ns);
-        } else if let Some(add) = self.offset(own, &moment, fields) {
-            moment.ns += add;
+        if let Some(zone) = self.zone.as_ref().filter(|_| !moment.zoned) {
+            ns = zone.to_utc(ns);
+        } else if let Some(add) = offset {
+            ns += add;
             if basis == TimeBasis::Record {
                 basis = TimeBasis::ClockCorrected;
             }
         }
-        Some(Resolved { ns: moment.ns, precision: moment.precision, basis, field })
-    }
-
-    /// The time by the record's clock, if its UTC time is far from it.
-    fn disbelieve(&mut self, utc: i64, fields: &Fields) -> Option<Resolved> {
-        let check = self.plan.check.clone()?;
-        let moment = self.read(&check, fields)?;
-        let add = self.offset(&check, &moment, fields);
-        let ns = moment.ns + add.unwrap_or(0);
-        if (utc - ns).abs() <= WILD {
-            return None;
-        }
-        self.disbelieved += 1;
-        let basis = if add.is_some() { TimeBasis::ClockCorrected } else { TimeBasis::Record };
-        let field = u8::try_from(self.plan.own.len()).ok();
-        Some(Resolved { ns, precision: moment.precision, basis, field })
-    }
-
-    fn read(&self, own: &Own, fields: &Fields) -> Option<Moment> {
-        parse(get(fields, &own.path)?, Reading { numbers: own.numbers, ..self.plan.reading() })
-    }
-
-    fn offset(&self, own: &Own, moment: &Moment, fields: &Fields) -> Option<i64> {
-        if self.plan.offsets.is_empty() {
-            return None;
-        }
-        let host = self.plan.host_of(fields);
-        let known = self.plan.offsets.iter().find(|o| o.field == own.key && o.zoned == moment.zoned && o.host == host);
-        known.filter(|o| o.applies(|path| get(fields, path).map(str::to_owned))).map(|o| o.add)
+        Some(Resolved { ns, precision: moment.precision, basis, field: place })
     }
 }

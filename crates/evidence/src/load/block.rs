@@ -1,0 +1,174 @@
+//! Parses the records of a block and evaluates the rules. Blocks do not depend on each other.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::mpsc::{Receiver, SyncSender};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use crate::Format;
+use crate::coverage::CoverageFields;
+use crate::fields::{self, Shape};
+use crate::meet::Keys;
+use crate::prepare::Prepared;
+use crate::profile::{Counted, Tally};
+use crate::readings::Grams;
+use crate::rules::RuleSet;
+use crate::rules::events::EventPass;
+use crate::rules::pass::{BlockPass, Met};
+use crate::split::Piece;
+use crate::time::plan::{Stated, TimePlan};
+
+/// How the blocks of a source are read.
+pub(super) struct BlockPlan {
+    pub(super) shape: Shape,
+    times: TimePlan,
+    sensor: String,
+    pub(super) file: String,
+    coverage: CoverageFields,
+    pub(super) rules: Option<Arc<RuleSet>>,
+    /// Fields whose values are not counted any more.
+    pub(super) unique: RwLock<HashSet<String>>,
+}
+
+impl BlockPlan {
+    pub(super) fn new(prepared: &Prepared, rules: Option<&Arc<RuleSet>>) -> Self {
+        Self {
+            shape: prepared.detected.shape.clone(),
+            times: prepared.plan.clone(),
+            sensor: prepared.sensor(),
+            file: prepared.found.file.clone(),
+            coverage: CoverageFields { host: prepared.plan.host.clone(), kind: prepared.kind.clone() },
+            rules: rules.cloned(),
+            unique: RwLock::default(),
+        }
+    }
+
+    fn format(&self) -> Format {
+        self.shape.format
+    }
+
+    /// The rules over the lines of an event, which may stand in two blocks. The blocks of such a source are evaluated when
+    /// they are joined.
+    pub(super) fn events(&self) -> Option<EventPass> {
+        let rules = self.rules.as_ref().filter(|_| self.format() == Format::Auditd)?;
+        EventPass::new(rules, &self.sensor, &self.file, self.format())
+    }
+}
+
+/// A block to read.
+pub(super) struct Job {
+    pub(super) plan: Arc<BlockPlan>,
+    /// Each record with the end of its bytes in `raw`.
+    pub(super) pieces: Vec<(Piece, usize)>,
+    pub(super) raw: Vec<u8>,
+    pub(super) answer: SyncSender<Block>,
+}
+
+/// A block that was read.
+pub(super) struct Block {
+    pub(super) records: Vec<BlockRecord>,
+    pub(super) filter: Vec<u8>,
+    pub(super) fields: Vec<Counted>,
+    pub(super) met: Vec<Met>,
+    /// The lines of an event, which are evaluated together; none of other sources.
+    pub(super) lines: Vec<(Vec<(String, String)>, Vec<u8>)>,
+    /// Hosts and kinds of the records.
+    pub(super) covered: Vec<(String, Option<String>)>,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct BlockRecord {
+    pub(super) piece: Piece,
+    pub(super) malformed: bool,
+    pub(super) time: Stated,
+    /// The connection that it is of.
+    pub(super) connection: Option<u64>,
+    /// The place of its host and kind in the list of the block.
+    pub(super) covered: usize,
+}
+
+impl Job {
+    pub(super) fn new(plan: &Arc<BlockPlan>) -> Self {
+        // It is replaced when the block is complete.
+        let (answer, _) = std::sync::mpsc::sync_channel(1);
+        Self { plan: Arc::clone(plan), pieces: Vec::new(), raw: Vec::new(), answer }
+    }
+}
+
+/// Reads blocks until there are no more.
+pub(super) fn work(jobs: &Mutex<Receiver<Job>>) {
+    let mut worker: Option<Worker> = None;
+    loop {
+        let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(job) = job else { return };
+        if worker.as_ref().is_none_or(|worker| !Arc::ptr_eq(&worker.plan, &job.plan)) {
+            worker = Some(Worker::new(&job.plan));
+        }
+        let Some(worker) = &mut worker else { return };
+        let block = worker.read(&job);
+        // The writer may have ended.
+        let _ = job.answer.send(block);
+    }
+}
+
+/// Reads blocks of one source.
+struct Worker {
+    plan: Arc<BlockPlan>,
+    rules: Option<BlockPass>,
+    tally: Tally,
+    grams: Grams,
+    keys: Keys,
+    together: bool,
+}
+
+impl Worker {
+    fn new(plan: &Arc<BlockPlan>) -> Self {
+        let together = plan.events().is_some();
+        let rules = plan.rules.as_ref().filter(|_| !together);
+        Self {
+            rules: rules.and_then(|rules| BlockPass::new(rules, &plan.sensor, &plan.file, plan.format())),
+            plan: Arc::clone(plan),
+            tally: Tally::default(),
+            grams: Grams::new(),
+            keys: Keys::default(),
+            together,
+        }
+    }
+
+    fn read(&mut self, job: &Job) -> Block {
+        let mut records = Vec::with_capacity(job.pieces.len());
+        let (mut lines, mut covered): (Vec<_>, Vec<(String, Option<String>)>) = (Vec::new(), Vec::new());
+        let mut places: HashMap<(String, Option<String>), usize> = HashMap::new();
+        let mut from = 0;
+        for (nth, (piece, end)) in job.pieces.iter().enumerate() {
+            let bytes = job.raw.get(from..*end).unwrap_or_default();
+            from = *end;
+            let mut parsed = fields::parse(&self.plan.shape, bytes);
+            self.tally.add(&parsed.fields);
+            let time = self.plan.times.state(&mut parsed.fields);
+            if let Some(rules) = &mut self.rules {
+                rules.add(&parsed.fields, bytes, nth);
+            }
+            let malformed = piece.broken || (parsed.malformed && !piece.oversize);
+            let connection = self.keys.of(&parsed.fields);
+            let (host, kind) = self.plan.coverage.of(&parsed.fields);
+            let same = |known: &(String, Option<String>)| known.0 == host && known.1.as_deref() == kind;
+            let place = match covered.last().is_some_and(same) {
+                true => covered.len() - 1,
+                false => *places.entry((host.to_owned(), kind.map(str::to_owned))).or_insert_with(|| {
+                    covered.push((host.to_owned(), kind.map(str::to_owned)));
+                    covered.len() - 1
+                }),
+            };
+            records.push(BlockRecord { piece: *piece, malformed, time, connection, covered: place });
+            if self.together {
+                lines.push((parsed.fields, bytes.to_vec()));
+            }
+        }
+        self.grams.add_all(&self.plan.shape, &job.raw, job.pieces.iter().map(|(_, end)| *end));
+        let unique = self.plan.unique.read().unwrap_or_else(PoisonError::into_inner);
+        let fields = self.tally.take(&unique);
+        drop(unique);
+        let met = self.rules.as_mut().map(BlockPass::take).unwrap_or_default();
+        Block { records, filter: self.grams.take(), fields, met, lines, covered }
+    }
+}
