@@ -24,7 +24,7 @@ const INVESTIGATE: Prompt = Prompt::new(include_str!("../prompts/investigate.md"
 /// In bytes. The tools list all sources.
 const SOURCES: usize = 8 * 1024;
 /// Characters about the content of a source.
-const ABOUT: usize = 300;
+const ABOUT: usize = 600;
 /// Bytes of the question, and characters of a name to follow.
 const QUESTION: usize = 6 * 1024;
 const NAME: usize = 300;

@@ -16,6 +16,9 @@ use casebook_evidence::{Catalog, EvidenceTools, Format, Origin, Source, counted}
 
 /// Hosts of a source, and kinds of records of each, that the roster names.
 const COVERED: (usize, usize) = (12, 6);
+/// Notes of a source that the roster has, and characters of each.
+const NOTES: usize = 3;
+const NOTE: usize = 200;
 
 pub struct TeamMember {
     pub member: Member,
@@ -49,6 +52,9 @@ pub struct Seen {
     pub last_time: Option<Timestamp>,
     #[serde(default)]
     pub coverage: Vec<HostCoverage>,
+    /// What a reader must know: an inferred year or zone, a clock that is off, damage.
+    #[serde(default)]
+    pub notes: Vec<String>,
 }
 
 impl Seen {
@@ -73,6 +79,7 @@ impl Seen {
             first_time: source.first_time,
             last_time: source.last_time,
             coverage: source.coverage.clone(),
+            notes: source.notes.clone(),
         }
     }
 
@@ -114,7 +121,9 @@ impl Seen {
         let damage = if self.malformed > 0 { format!(", {} of them malformed", self.malformed) } else { String::new() };
         let by = one_line(self.known_as(), 80);
         let by = if self.confirmed { format!("by {by}") } else { format!("probably by {by} (a guess)") };
-        format!("{}{damage}, {}, {by}, {period}", records(self.records), self.format.words())
+        let notes = self.notes.iter().take(NOTES).map(|note| format!("; {}", one_line(note, NOTE)));
+        let notes: String = notes.collect();
+        format!("{}{damage}, {}, {by}, {period}{notes}", records(self.records), self.format.words())
     }
 }
 
@@ -189,6 +198,8 @@ mod tests {
         assert_eq!(told, [("proxy@web1", false), ("unconfirmed", true), one, one]);
         assert_eq!(seen[0].acts, [ActKind::Connection]);
         assert!(infos[0].about.contains(", by proxy@web1, "), "{}", infos[0].about);
+        let noted = listed("a", r#","notes":["its times have no year: 2024","its clock is off"]"#);
+        assert!(noted.info().about.ends_with("; its times have no year: 2024; its clock is off"), "{noted:?}");
         assert!(infos[1].about.contains(", probably by old@web1 (a guess), "), "{}", infos[1].about);
         assert!(infos[3].about.contains(", probably by zeek (a guess), "), "{}", infos[3].about);
     }

@@ -32,13 +32,9 @@ impl Catalog {
         let more = listed.len().saturating_sub(MAX_FILES) as u64;
         listed.truncate(MAX_FILES);
         let of_source = |source: &Source| {
-            let own = source.notes.iter().map(|note| one_line(note, NOTE));
-            let malformed = (source.malformed > 0)
-                .then(|| format!("{} of {} records are malformed", source.malformed, source.records));
-            let untimed = (source.untimed > 0 && source.records > source.untimed)
-                .then(|| format!("{} of {} records have no time", source.untimed, source.records));
-            let all = own.chain(malformed).chain(untimed);
-            all.map(|note| SourceNote { source: source.id.clone(), note, blind: false }).collect::<Vec<_>>()
+            let note =
+                |note: String| SourceNote { source: source.id.clone(), note: one_line(&note, NOTE), blind: false };
+            source.told().into_iter().map(note).collect::<Vec<_>>()
         };
         let mut notes = self.not_loaded();
         notes.extend(self.sources().iter().flat_map(of_source));

@@ -172,6 +172,17 @@ pub struct Source {
 }
 
 impl Source {
+    /// What a reader must know, with the records that are not whole.
+    pub fn told(&self) -> Vec<String> {
+        let of = |many: u64, what: &str| (many > 0).then(|| format!("{many} of {} records {what}", self.records));
+        let counted = [
+            of(self.malformed, "are malformed"),
+            of(self.untimed, "have no time").filter(|_| self.records > self.untimed),
+            of(self.oversize, "are too long: only their beginning is searched"),
+        ];
+        self.notes.iter().cloned().chain(counted.into_iter().flatten()).collect()
+    }
+
     /// True unless a person has confirmed that no process on the described host could have written the records.
     pub fn on_subject_host(&self) -> bool {
         self.written_on_subject_host || !self.confirmed

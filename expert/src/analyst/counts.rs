@@ -20,6 +20,9 @@ const CALLS: usize = 8;
 const SHOWN: usize = 3;
 /// An address is usual if it has at least this many times the records of the address in the alert.
 const USUAL: u64 = 20;
+const OUTCOME: &str = "$outcome";
+/// So many failures for one success make the success what to read first.
+const RARE: u64 = 20;
 
 /// What is counted: of the records with a value in one facet, the values of another.
 const COUNTED: [(Facet, EntityKind, Facet); 4] = [
@@ -44,7 +47,10 @@ fn asks(alerted: &[&Rec]) -> Vec<Ask> {
     for rec in alerted {
         for (of, kind, by) in COUNTED {
             let field = |facet| rec.facets.field_of(facet, &rec.fields);
-            let (Some(name), Some(by_field)) = (field(of), field(by)) else { continue };
+            // The kinds of refusal are counted together.
+            let ended = || Some((OUTCOME.to_owned(), rec.facets.get(Facet::Outcome)?.to_owned()));
+            let by_field = if by == Facet::Outcome { ended() } else { field(by) };
+            let (Some(name), Some(by_field)) = (field(of), by_field) else { continue };
             let system = kind == EntityKind::User && account::of_system(&name.1);
             if !system && seen.insert((rec.source.clone(), name.clone(), by_field.0.clone())) {
                 all.push(Ask { source: rec.source.clone(), name, kind, by: by_field, facet: by });
@@ -116,6 +122,9 @@ fn finding(ask: &Ask, done: &Done, answer: &Value, anchor: Timestamp) -> Option<
         Facet::SrcIp => format!("Records of {name} by address: {told}"),
         _ => format!("How the actions of {name} ended: {told}"),
     };
+    let ended = |what: &str| groups.iter().find(|group| ask.facet == Facet::Outcome && group.value == what);
+    let rare = ended("success").zip(ended("failure"));
+    let rare = rare.filter(|(good, bad)| bad.count >= good.count.saturating_mul(RARE)).is_some();
     let usual = groups.first().filter(|most| most.place != own.place && most.count >= own.count.saturating_mul(USUAL));
     let new = own.first.is_some_and(|first| (anchor.as_second() - first.as_second()).abs() <= 86_400);
     let unusual = ask.facet == Facet::SrcIp && new && usual.is_some_and(|most| most.first < own.first);
@@ -132,6 +141,7 @@ fn finding(ask: &Ask, done: &Done, answer: &Value, anchor: Timestamp) -> Option<
         weight: if unusual { Weight::Moderate } else { Weight::Weak },
         technique: unusual.then(|| "T1078".to_owned()),
         citations: shown.iter().map(count).collect(),
+        look_next: rare.then(|| format!("Nearly all actions of {name} failed: what did the few do that succeeded?")),
         ..FindingDraft::neutral(FindingKind::Aggregate, format!("{claim}{more}"))
     })
 }
@@ -197,6 +207,26 @@ mod tests {
         let found = counted(&[("a", 9, first), ("b", 8, first), ("c", 7, first), ("192.0.2.9", 1, first)]).unwrap();
         assert!(found.claim.ends_with("9 with `a`, 8 with `b`, 1 with `192.0.2.9`"), "{}", found.claim);
         assert_eq!(found.citations.len(), SHOWN);
+    }
+
+    #[test]
+    fn refusals_of_all_kinds_are_counted_together() {
+        let rec = Rec::with(&[("source_ip", "192.0.2.9"), ("status", "200"), ("outcome", "success")]);
+        let ask = asks(&[&rec]).into_iter().find(|ask| ask.facet == Facet::Outcome).unwrap();
+        assert_eq!(ask.by, (OUTCOME.to_owned(), "success".to_owned()));
+        let first = "2026-03-10T11:00:00Z";
+        let next = |failed: u64| {
+            let group = |value: &str, count| json!({"value": value, "count": count, "first_time": first});
+            let answer = json!({"total": failed + 1, "groups": [group("failure", failed), group("success", 1)]});
+            let done =
+                Rec::answered("r1.investigate.x.t1.1", "count_by", &ask.request().arguments, &answer.to_string());
+            let found = finding(&ask, &done, &answer, first.parse().unwrap()).unwrap();
+            (found.claim, found.look_next)
+        };
+        let (claim, look_next) = next(602);
+        assert_eq!(claim, "How the actions of `192.0.2.9` ended: 602 with `failure`, 1 with `success`");
+        assert!(look_next.unwrap().ends_with("what did the few do that succeeded?"));
+        assert_eq!(next(7).1, None);
     }
 
     #[test]

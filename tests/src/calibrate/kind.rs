@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::plant::{
-    Plant, citations as cite, claims as claim, forms as form, searches as search, times as time, values as value,
+    Plant, citations as cite, claims as claim, coverage as cover, forms as form, searches as search, times as time,
+    values as value,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -89,6 +90,7 @@ kinds! {
     AbsenceUnsearched, "absence over a window not searched", Refused, Code, Alone, search::unsearched;
     AbsenceMatched, "absence where the query matched", Refused, Code, Alone, search::matched;
     AbsenceNotAsked, "absence of what was not asked for", Refused, Code, Alone, search::not_asked;
+    AbsenceUncovered, "absence over what no source covers", Refused, Code, Alone, cover::uncovered;
     AggregateTime, "time of an aggregate as an event's", Refused, Code, Instead, time::of_aggregate;
     ForgedRow, "made-up cell or column of SQL", Refused, Code, Alone, form::forged_row;
     OtherGroup, "number or time of another group", Refused, Code, Alone, form::other_group;
@@ -110,6 +112,7 @@ kinds! {
     AsFound, "as the investigation has it", Kept, Code, Instead, |_| None;
     TrueCount, "count, recomputed", Kept, Code, Alone, search::count;
     TrueAbsence, "absence, searched again", Kept, Code, Alone, search::absence;
+    AbsenceCovered, "absence on a covered host", Kept, Code, Alone, cover::covered;
     SqlRow, "row of SQL", Kept, Code, Alone, form::row_of_sql;
     Group, "group of a count", Kept, Code, Alone, form::group;
     CountWindow, "count with the edges of its window", Kept, Code, Alone, form::window;

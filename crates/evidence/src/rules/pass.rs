@@ -18,6 +18,8 @@ use crate::Format;
 const VALUE_MAX: usize = 512;
 /// Stops of services after which a log may be silent.
 const STOPPED_MAX: usize = 1000;
+/// How often a value is decoded.
+const DECODED_MAX: usize = 8;
 
 /// A hit that correlations read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -225,7 +227,8 @@ fn keep(rules: &RuleSet, kept: &mut BTreeMap<(usize, i64), Kept>, episode: Episo
     kept.entry((episode.rule, episode.last.source)).or_default().add(hit);
 }
 
-/// For a sensor that stores a program and its arguments apart: the fields with the whole command line of each process.
+/// With what a record says in other words: a value that is encoded more than once, decoded as often as it is encoded;
+/// and, of a sensor that stores a program and its arguments apart, the whole command line of each process.
 fn joined(fields: &[(String, String)]) -> Cow<'_, [(String, String)]> {
     let command = |(path, arguments): &(String, String)| {
         let of = path.strip_suffix(".arguments")?;
@@ -233,12 +236,48 @@ fn joined(fields: &[(String, String)]) -> Cow<'_, [(String, String)]> {
         let (_, program) = fields.iter().find(|(path, _)| *path == binary)?;
         Some((format!("{of}.commandline"), format!("{program} {arguments}")))
     };
-    let commands: Vec<(String, String)> = fields.iter().filter_map(command).collect();
-    if commands.is_empty() {
-        Cow::Borrowed(fields)
-    } else {
-        Cow::Owned(fields.iter().cloned().chain(commands).collect())
+    // Rules know values that are encoded once.
+    let twice = |(path, value): &(String, String)| {
+        value.contains("%25").then(|| decoded(value).into_iter().map(|text| (path.clone(), text)).collect::<Vec<_>>())
+    };
+    let mut more: Vec<(String, String)> = fields.iter().filter_map(command).collect();
+    more.extend(fields.iter().filter_map(twice).flatten());
+    if more.is_empty() { Cow::Borrowed(fields) } else { Cow::Owned(fields.iter().cloned().chain(more).collect()) }
+}
+
+/// The text decoded once, twice and so on, as long as that changes it.
+fn decoded(value: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut text = value.to_owned();
+    while all.len() < DECODED_MAX {
+        let next = percent_decoded(&text);
+        if next == text {
+            break;
+        }
+        all.push(next.clone());
+        text = next;
     }
+    all
+}
+
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        let digit = |at: usize| after.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+        let byte = digit(0).zip(digit(1)).and_then(|(high, low)| u8::try_from(high * 16 + low).ok());
+        match byte.filter(|_| *first == b'%') {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = after.get(2..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Why rules did or did not match one record.

@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 use super::EvidenceTools;
 use super::args::Args;
 use super::find::{put, stamp, window};
+use crate::facet::{Facet, Facets};
+use crate::fields;
 use crate::index::Entry;
 use crate::profile::cut;
 use crate::query::{Filter, Order, Scanned, has_field, page, scan, values};
@@ -37,6 +39,8 @@ impl Group {
 enum By<'a> {
     Field(&'a str),
     Source,
+    /// `success` or `failure`, over all kinds of refusal.
+    Outcome,
     /// The length of the period, in nanoseconds.
     Period(i64),
 }
@@ -47,12 +51,16 @@ impl EvidenceTools {
         let field = args.required("field")?;
         let by = match field {
             "$source" => By::Source,
+            "$outcome" => By::Outcome,
             "$minute" => By::Period(60 * SECOND),
             "$hour" => By::Period(3_600 * SECOND),
             "$day" => By::Period(86_400 * SECOND),
             _ => By::Field(field),
         };
         let filter = self.filter(args)?;
+        if matches!(by, By::Outcome) && filter.by_time_only() {
+            return args.fail("`$outcome` needs `terms` or `where`: it reads each record whole");
+        }
         let top = usize::try_from(args.number("top", 1, 1_000)?.unwrap_or(20)).unwrap_or(20);
         let mut counted = Counted::default();
         let needed = if let By::Field(field) = by { Some(field) } else { None };
@@ -67,6 +75,12 @@ impl EvidenceTools {
                 By::Source => {
                     let place = usize::try_from(hit.entry.source).unwrap_or(usize::MAX);
                     found.extend(self.catalog.sources().get(place).map(|s| s.id.as_str()));
+                }
+                By::Outcome => {
+                    let list = fields::parse(hit.shape, hit.raw).fields;
+                    let facets = Facets::read(&list.into_iter().collect(), &String::from_utf8_lossy(hit.raw));
+                    made = facets.get(Facet::Outcome).map(str::to_owned);
+                    found.extend(made.as_deref());
                 }
                 By::Period(length) => {
                     made = hit.entry.time.map(|t| stamp(t.div_euclid(length) * length));

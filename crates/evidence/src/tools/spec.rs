@@ -42,7 +42,8 @@ pub(super) const TOOLS: [(&str, &str, &str); 11] = [
         "count_by",
         "Counts records by the values of a field, for the same selection as `search`: the most frequent values, each with \
          count, first and last time and an example: cite a group as `/groups/N`. `missing` counts records without the field. \
-         Instead of a field: `$source`, `$minute`, `$hour`, `$day`.",
+         Instead of a field: `$source`, `$minute`, `$hour`, `$day`, \
+         or `$outcome`: how many of the records succeeded and failed, over all kinds of refusal.",
         r#"{"type":"object","properties":{"field":{"type":"string"},"terms":{"type":"array","items":{"type":"string"}},"mode":{"enum":["all","any"]},"where":{"type":"array","items":{"type":"object"},"description":"as in search"},"from":{"type":"string"},"to":{"type":"string"},"sources":{"type":"array","items":{"type":"string"}},"top":{"type":"integer","minimum":1,"maximum":1000,"default":20}},"required":["field"],"additionalProperties":false}"#,
     ),
     (

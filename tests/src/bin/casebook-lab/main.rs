@@ -13,6 +13,7 @@ mod calibrate;
 mod cases;
 mod chaos;
 mod deceive;
+mod detect;
 mod fuzz;
 mod hosts;
 mod index;
@@ -49,6 +50,8 @@ enum Lab {
     Index(index::Arguments),
     /// Put attacks inside an innocent process and count those that are dismissed
     Deceive(deceive::Arguments),
+    /// Count the records of ordinary logs that the detector takes for text to the investigator
+    Detect(detect::Arguments),
     /// Put forged logs beside the demo's evidence and count those that are believed
     Sensor(sensor::Arguments),
     /// Hide cases in records about others and count the events that stay on the Timeline
@@ -71,6 +74,7 @@ impl Lab {
             Self::Bench(arguments) => bench::run(arguments),
             Self::Index(arguments) => index::run(&arguments),
             Self::Deceive(arguments) => deceive::run(&arguments),
+            Self::Detect(arguments) => detect::run(&arguments),
             Self::Sensor(arguments) => sensor::run(&arguments),
             Self::Noise(arguments) => noise::run(&arguments),
             Self::Fuzz(arguments) => fuzz::run(arguments),

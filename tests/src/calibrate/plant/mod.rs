@@ -5,6 +5,7 @@
 
 pub(crate) mod citations;
 pub(crate) mod claims;
+pub(crate) mod coverage;
 pub(crate) mod forms;
 pub(crate) mod searches;
 pub(crate) mod times;

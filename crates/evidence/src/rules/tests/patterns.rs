@@ -139,3 +139,22 @@ fn pattern_needs_its_kind_of_correlation() {
         assert!(faults[0].what.starts_with(what), "{faults:?}");
     }
 }
+
+#[test]
+fn path_is_decoded_as_often_as_it_is_encoded() {
+    let request = |path: &str| {
+        let line = |path: &str| {
+            format!("203.0.113.9 - - [01/Mar/2026:10:00:00 +0000] \"GET {path} HTTP/1.1\" 404 9 \"-\" \"x\"\n")
+        };
+        let text = line(path) + &(0..9).map(|n| line(&format!("/shop?item={n}"))).collect::<String>();
+        Loaded::new(&[("access.log", text)]).hits(&RuleSet::built_in())
+    };
+    let climbs = |hits: Vec<String>| hits.iter().any(|hit| hit.contains("climbs out"));
+    let mut path = "/a?f=../../../etc/passwd".to_owned();
+    for _ in 0..6 {
+        assert!(climbs(request(&path)), "{path}: {:?}", request(&path));
+        let (before, value) = path.split_once("f=").unwrap();
+        path = format!("{before}f={}", value.replace('%', "%25").replace('.', "%2e").replace('/', "%2f"));
+    }
+    assert!(!climbs(request("/a?f=100%2525")));
+}
