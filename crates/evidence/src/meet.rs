@@ -97,7 +97,7 @@ impl Connections {
 
     /// The difference to the times of the other source, and how many connections have it of those that both have.
     fn apart(&self, other: &Self) -> Option<(i64, usize, usize)> {
-        let diffs = self.0.iter().filter_map(|(key, at)| Some(at.checked_sub(*other.0.get(key)?)?));
+        let diffs = self.0.iter().filter_map(|(key, at)| at.checked_sub(*other.0.get(key)?));
         let diffs: Vec<i64> = diffs.collect();
         let (apart, agree) = modal(&diffs, SECOND).filter(|_| diffs.len() >= SHARED)?;
         (agree >= SHARED && agree * 10 >= diffs.len() * 6 && apart.abs() >= APART).then_some((

@@ -256,7 +256,7 @@ fn event_is_kept_by_its_number_and_one_that_there_is_not_is_a_fault() {
     let (Ok(Answer::Timeline(draft)), told) = read(&[2], "2 events, and then nothing.") else { panic!() };
     let kept: Vec<(&str, &str)> =
         draft.events.iter().map(|e| (e.description.as_str(), e.findings[0].as_str())).collect();
-    assert_eq!((kept, told.as_str()), (vec![("d", "r2-endpoint-1"), ("event 2 x", "r1-endpoint-2")], ""));
+    assert_eq!((kept, told.as_str()), (vec![("event 2 x", "r1-endpoint-2"), ("d", "r2-endpoint-1")], ""));
     assert_eq!(read(&[0, 3], "n").0.unwrap_err().len(), 2);
     let (_, told) = read(&[], "`eve` came from 10.9.9.9 at 04:05:06.");
     assert!(told.contains("`eve`") && told.contains("10.9.9.9") && told.contains("04:05:06"), "{told}");
