@@ -26,7 +26,7 @@ use super::split::{Cutter, Piece};
 use super::text::{Hashing, Opener};
 use super::time::plan::Resolver;
 use super::walk::{self, Found};
-use super::{LoadError, TimeRole};
+use super::{LoadError, TimeRole, collection};
 
 /// A block ends when it has at least this many bytes.
 const BLOCK_BYTES: usize = 64 << 10;
@@ -100,7 +100,7 @@ pub(crate) fn build(
     progress(Progress { step: "finishing", file: "", bytes_done: known, bytes_total: known });
     manifest.sort_by(|a, b| a.file.cmp(&b.file));
     manifest.dedup_by(|a, b| a.file == b.file);
-    skipped.sort_by(|a, b| a.file.cmp(&b.file));
+    let skipped = collection::counted(skipped);
     let rules = rules.map_or(Ok(String::new()), |rules| writer.correlate(rules, &mut sources))?;
     let meta = Meta { version: VERSION, manifest, skipped, sources, guessed, rules, reading: declared.reading(), read };
     writer.finish(&meta)?;
