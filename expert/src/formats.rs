@@ -80,7 +80,7 @@ fn format(entry: Entry, check: &mut Check) -> Option<LineFormat> {
     if let Some(time) = &entry.time {
         if let Err(what) = check_time(time) {
             check.wrong(&["time"], format!("{what}; write directives of strptime, such as %Y-%m-%d %H:%M:%S"));
-        } else if pattern.is_some() && !names.iter().any(|name| *name == "time") {
+        } else if pattern.is_some() && !names.contains(&"time") {
             check.wrong(&["time"], "the pattern has no group (?<time>…); add it, or remove this key");
         }
     }

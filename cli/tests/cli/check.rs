@@ -154,35 +154,6 @@ fn sources_file_is_checked_and_compared_with_the_evidence() {
     );
 }
 
-/// The path of a new user in docs/evidence.md: a format, a check, the fields in the evidence.
-#[test]
-fn own_format_of_the_manual_reads_the_log_of_the_manual() {
-    let manual = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/evidence.md")).unwrap();
-    let (_, manual) = manual.split_once("## Your own line formats").unwrap();
-    let block = |language: &str| manual.split(&format!("```{language}\n")).nth(1).unwrap().split("```").next().unwrap();
-    let team = Team::new();
-    team.file("logs/shop/app.log", block("text"));
-    team.file("team/formats.toml", block("toml"));
-    let output = team.run(&["team", "--evidence", "logs", "--data", "data", "--json"]);
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&told["faults"], &told["notices"]), (&json!([]), &json!([])));
-    team.file("logs/shop/app.log", &format!("no time\n{}", block("text")));
-    let output = team.run(&["team", "--evidence", "logs", "--data", "data"]);
-    let text = String::from_utf8(output.stdout).unwrap();
-    let want = "the pattern does not match 1 of 3 records of shop/app.log; the first is on line 1";
-    assert!(text.contains(&format!("team/formats.toml:1: format.0: {want}")), "{text}");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_casebook"));
-    command.current_dir(team.0.path()).env_remove("CASEBOOK_TEAM");
-    let output = command.args(["sources", "--evidence", "logs", "--team", "team", "--data", "data"]).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("lines by a pattern, 3 records, 2025-12-24 18:30:00"), "{text}");
-    team.file("team/formats.toml", &block("toml").replace("%d.%m", "%m.%d"));
-    let output = team.run(&["team"]);
-    assert_eq!(output.status.code(), Some(2));
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.starts_with("team/formats.toml:7: format.0.examples.0: the time \"24.12.2025"), "{text}");
-}
-
 /// A folder with `sources.toml` alone is a team folder.
 fn holds_alone(team: &Team) {
     let alone = team.file("alone/sources.toml", SOURCES);

@@ -7,6 +7,7 @@ mod check;
 mod commands;
 mod errors;
 mod fixture;
+mod formats;
 mod html;
 mod investigate;
 mod models;

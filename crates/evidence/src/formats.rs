@@ -153,6 +153,15 @@ pub struct LineFormat {
     pub ends: Option<Pattern>,
 }
 
+/// The Expert that reads a source, what wrote it, and why.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct About {
+    domain: String,
+    sensor: String,
+    what: String,
+}
+
 /// What a built-in format is.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -161,9 +170,9 @@ struct BuiltIn {
     reader: Reader,
     begins: Option<Pattern>,
     ends: Option<Pattern>,
-    domain: String,
-    sensor: String,
-    what: String,
+    /// None: by the content.
+    #[serde(default)]
+    belongs: Option<About>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -188,8 +197,8 @@ pub(crate) fn of_lines(lines: &[&str]) -> Option<&'static LineFormat> {
 
 /// What a source of a built-in format is. The names of users' formats have no blanks.
 pub(crate) fn belongs(name: &str) -> Option<Belongs> {
-    let BuiltIn { domain, sensor, what, .. } =
-        BUILT_IN.iter().map(|(_, about)| about).find(|a| a.reader.name == name)?;
+    let (_, found) = BUILT_IN.iter().find(|(format, _)| format.reader.name == name)?;
+    let About { domain, sensor, what } = found.belongs.as_ref()?;
     Some(Belongs { domain, reason: what.clone(), sensor: sensor.clone(), on_host: true })
 }
 

@@ -10,6 +10,7 @@
 mod acts;
 mod catalog;
 mod classify;
+mod collection;
 mod coverage;
 mod declared;
 mod detect;

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex};
 
-use super::LoadError;
 use super::declared::Declared;
 use super::hint::Hint;
 use super::index::{Looked, Manifest, Meta, Stored, VERSION, Writer, cache_folder, now};
@@ -17,6 +16,7 @@ use super::rules::RuleSet;
 use super::source::{Progress, Skipped};
 use super::text::Opener;
 use super::walk::{self, Found};
+use super::{LoadError, collection};
 
 mod block;
 mod cut;
@@ -79,7 +79,7 @@ pub(crate) fn build(
     progress(Progress { step: "finishing", file: "", bytes_done: known, bytes_total: known });
     manifest.sort_by(|a, b| a.file.cmp(&b.file));
     manifest.dedup_by(|a, b| a.file == b.file);
-    skipped.sort_by(|a, b| a.file.cmp(&b.file));
+    let skipped = collection::counted(skipped);
     let rules = rules.map_or(Ok(String::new()), |rules| writer.correlate(rules, &mut sources))?;
     let meta = Meta { version: VERSION, manifest, skipped, sources, guessed, rules, reading: declared.reading(), read };
     writer.finish(&meta)?;

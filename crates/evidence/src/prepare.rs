@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
-use super::LoadError;
 use super::classify::{Belongs, Facts};
 use super::declared::Declared;
 use super::detect::{Detected, detect};
@@ -21,6 +20,7 @@ use super::time::roles::{self, Candidate};
 use super::time::text::{Reading, prefix};
 use super::time::{aggregate, year};
 use super::walk::Found;
+use super::{LoadError, collection};
 
 mod zone;
 
@@ -136,6 +136,7 @@ impl Prepared {
 /// Applies clock offsets and the year that some sources show to all sources. `hint` and `looked` (from earlier
 /// alerts) give what the evidence does not. Returns those choices.
 pub(crate) fn share(all: &mut [Prepared], hint: Option<&Hint>, looked: &[Looked]) -> Guess {
+    collection::name_hosts(all);
     let near = hint.and_then(Hint::ns);
     let mut guessed = Guess { near, ..Guess::default() };
     let mut offsets: Vec<Offset> = Vec::new();

@@ -172,7 +172,13 @@ pub(crate) fn hosts(sample: &[Fields]) -> (Option<String>, Vec<String>) {
     let mut paths: BTreeMap<&str, usize> = BTreeMap::new();
     for fields in sample.iter().take(400) {
         // In the record of a request, `host` is the destination.
-        let request = fields.iter().any(|(p, _)| matches!(plain(p).as_str(), "uri" | "method" | "url" | "statuscode"));
+        let of_request = |(path, value): &(String, String)| match plain(path).as_str() {
+            "uri" | "url" | "statuscode" => true,
+            // That of a sign-in is `password`.
+            "method" => value.bytes().all(|b| b.is_ascii_uppercase()),
+            _ => false,
+        };
+        let request = fields.iter().any(of_request);
         for (path, value) in fields {
             if !value.is_empty() && value != "-" && !(request && path == "host") {
                 *paths.entry(path).or_default() += 1;

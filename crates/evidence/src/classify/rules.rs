@@ -154,6 +154,27 @@ pub(super) const SIGNATURES: &[Known] = &[
         "Santa events: its system extension decides what may run",
     ),
     known(&["inode", "crtime"], &["mtime"], "endpoint", "bodyfile", "files of a disk with their times"),
+    known(
+        &["entrynumber", "parententrynumber", "created0x10"],
+        &["lastmodified0x10", "lastrecordchange0x10"],
+        "endpoint",
+        "mft",
+        "files of a disk with their times, by MFTECmd",
+    ),
+    known(
+        &["executablename", "runcount", "lastrun"],
+        &["sourcefilename", "hash"],
+        "endpoint",
+        "prefetch",
+        "programs that ran, by PECmd",
+    ),
+    known(
+        &["programid", "filekeylastwritetimestamp", "fullpath"],
+        &["sha1", "binarytype"],
+        "endpoint",
+        "amcache",
+        "programs that a host knew, by AmcacheParser",
+    ),
     known(&["devname", "logid"], &["srcip", "type"], "network", "fortigate", "firewall records"),
     Known {
         // It runs inside the web server, which writes the log.

@@ -133,7 +133,9 @@ fn each_built_in_format_gives_the_records_on_file() {
             let Ok(record) = catalog.record("a.log", line) else { continue };
             let time = record.time.map_or_else(|| "-".to_owned(), |time| time.to_string());
             let facets = facet::Facets::read(&record.fields().into_iter().collect(), &record.text());
-            out += &format!("{line} {time} {:?}\n", facets.class);
+            let who = |facet| facets.get(facet).unwrap_or("-");
+            let (user, ip) = (who(facet::Facet::User), who(facet::Facet::SrcIp));
+            out += &format!("{line} {time} {:?}, user {user}, from {ip}\n", facets.class);
             record.fields().iter().for_each(|(name, value)| out += &format!("  {name} = {value}\n"));
         }
         out

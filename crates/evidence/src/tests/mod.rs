@@ -2,6 +2,7 @@
 
 mod archives;
 mod cases;
+mod collections;
 mod coverage;
 mod damage;
 mod declare;

@@ -15,7 +15,7 @@ pub(super) enum Kind {
 
 const PCAP: &str = "packet capture: run Zeek or Suricata on it and add their logs; both are read";
 
-const MAGIC: [(&[u8], &str); 16] = [
+const MAGIC: [(&[u8], &str); 22] = [
     (b"\xd4\xc3\xb2\xa1", PCAP),
     (b"\xa1\xb2\xc3\xd4", PCAP),
     (b"\x4d\x3c\xb2\xa1", PCAP),
@@ -30,6 +30,12 @@ const MAGIC: [(&[u8], &str); 16] = [
     (b"LZIP\x01", "lzip: decompress it first, for example with `lzip -dk`"),
     (b"\x1f\x9d", "compress (.Z): decompress it first, for example with `gzip -d`"),
     (b"SQLite format 3\0", "SQLite database: export its tables as CSV"),
+    (b"regf", "registry hive: export it as CSV, for example with RECmd"),
+    (b"MAM\x04", "prefetch file: export it as CSV, for example with PECmd"),
+    (b"FILE0\0", "table of files (MFT): export it as CSV, for example with MFTECmd"),
+    (b"L\0\0\0\x01\x14\x02\0", "shortcut: export it as CSV, for example with LECmd"),
+    (b"ElfChnk\0", "part of a Windows event log"),
+    (b"\0asm", "executable"),
     (b"\x7fELF", "executable"),
     (b"MZ\x90\0", "executable"),
 ];

@@ -57,7 +57,7 @@ pub(crate) fn may_count(path: &str) -> bool {
 /// A clock that starts at boot, such as `__MONOTONIC_TIMESTAMP` of the journal. It gives an order but not a
 /// date.
 const SINCE_BOOT: &str = "monotonic";
-const VALIDITY: &str = "expir notbefore notafter valid until deadline birth compile renew dueda";
+const VALIDITY: &str = "linkdate expir notbefore notafter valid until deadline birth compile renew dueda";
 const INGESTION: &str = "ingest receive receipt index insert collect processed arriv stored forwarded uploaded loaded \
     observed exported";
 const STATE: &str = "modified access changed lastlog lastseen firstseen pwd password install update creationutc \

@@ -53,7 +53,7 @@ pub(crate) fn assign(sample: &[Fields], reading: Reading) -> Vec<Candidate> {
 }
 
 /// Takes the time from `field`, and returns a note about it.
-pub(crate) fn choose(candidates: &mut Vec<Candidate>, field: &str) -> String {
+pub(crate) fn choose(candidates: &mut [Candidate], field: &str) -> String {
     let is_named = |c: &Candidate| c.path.eq_ignore_ascii_case(field);
     if !candidates.iter().any(is_named) {
         return format!("sources.toml sets the time field {field}, but no record looked at has a time there");
