@@ -63,6 +63,9 @@ pub(super) struct Job {
     pub(super) answer: SyncSender<Block>,
 }
 
+/// A line with its fields.
+pub(super) type Line = (Vec<(String, String)>, Vec<u8>);
+
 /// A block that was read.
 pub(super) struct Block {
     pub(super) records: Vec<BlockRecord>,
@@ -70,7 +73,7 @@ pub(super) struct Block {
     pub(super) fields: Vec<Counted>,
     pub(super) met: Vec<Met>,
     /// The lines of an event, which are evaluated together; none of other sources.
-    pub(super) lines: Vec<(Vec<(String, String)>, Vec<u8>)>,
+    pub(super) lines: Vec<Line>,
     /// Hosts and kinds of the records.
     pub(super) covered: Vec<(String, Option<String>)>,
 }

@@ -21,6 +21,9 @@ const STOPPED_MAX: usize = 1000;
 /// How often a value is decoded.
 const DECODED_MAX: usize = 8;
 
+/// Hits by rule and source.
+pub(crate) type KeptBySource = BTreeMap<(usize, i64), Kept>;
+
 /// A hit that correlations read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Carried {
@@ -156,7 +159,7 @@ impl SourceHits {
 pub(crate) struct Correlations<'r> {
     rules: &'r RuleSet,
     correlator: Correlator<'r>,
-    kept: BTreeMap<(usize, i64), Kept>,
+    kept: KeptBySource,
     stopped: Vec<Episode>,
 }
 
@@ -190,7 +193,7 @@ impl<'r> Correlations<'r> {
     pub(crate) fn finish<E>(
         mut self,
         mut silent: impl FnMut(Place, &str) -> Result<bool, E>,
-    ) -> Result<(BTreeMap<(usize, i64), Kept>, bool), E> {
+    ) -> Result<(KeptBySource, bool), E> {
         let forgot = self.correlator.forgot;
         let open = std::mem::replace(&mut self.correlator, Correlator::new(&[])).finish();
         self.found(open);
@@ -205,7 +208,7 @@ impl<'r> Correlations<'r> {
     }
 }
 
-fn keep(rules: &RuleSet, kept: &mut BTreeMap<(usize, i64), Kept>, episode: Episode) {
+fn keep(rules: &RuleSet, kept: &mut KeptBySource, episode: Episode) {
     if rules.rule(episode.rule).is_none_or(|rule| rule.part) {
         return;
     }

@@ -99,7 +99,7 @@ fn wrong_clock_is_corrected_on_all_sources_of_its_host() {
 fn correction_leaves_out_a_class_whose_clock_is_right() {
     // The agent writes local time, four hours behind; the records of its own service are in UTC.
     let written = |i: usize| {
-        let (hour, channel) = if i % 4 == 0 { (20, "Agent") } else { (16, "Security") };
+        let (hour, channel) = if i.is_multiple_of(4) { (20, "Agent") } else { (16, "Security") };
         format!(
             r#"{{"EventTime":"2024-01-01 {hour}:00:{i:02}","@timestamp":"2024-01-01T20:00:{i:02}.400Z","Channel":"{channel}","n":{i}}}"#
         )
