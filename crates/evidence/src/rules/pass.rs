@@ -111,6 +111,9 @@ impl SourcePass {
     }
 }
 
+/// Hits by rule and source of their last record, and whether some may be missing.
+type Found = (BTreeMap<(usize, i64), Kept>, bool);
+
 /// The correlations of a set, over hits in the order of time.
 pub(crate) struct Correlations<'r> {
     rules: &'r RuleSet,
@@ -146,10 +149,7 @@ impl<'r> Correlations<'r> {
 
     /// The hits by rule and source of their last record; and whether some may be missing, since there were too many groups.
     /// `silent` says whether the log of a place is silent after it, for a host that may be empty.
-    pub(crate) fn finish<E>(
-        mut self,
-        mut silent: impl FnMut(Place, &str) -> Result<bool, E>,
-    ) -> Result<(BTreeMap<(usize, i64), Kept>, bool), E> {
+    pub(crate) fn finish<E>(mut self, mut silent: impl FnMut(Place, &str) -> Result<bool, E>) -> Result<Found, E> {
         let forgot = self.correlator.forgot;
         let open = std::mem::replace(&mut self.correlator, Correlator::new(&[])).finish();
         self.found(open);
