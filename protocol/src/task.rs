@@ -1,6 +1,7 @@
 //! The six tasks, the roles that perform them, and their outcomes. A task sees only its [`View`].
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{
     Domain, FindingDraft, FindingId, HostCoverage, InvestigationId, LeadId, ReviewDraft, TaskId, TimelineDraft,
@@ -47,7 +48,7 @@ closed! {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct SourceInfo {
     /// Its id in tool results.
     pub source: String,
@@ -60,6 +61,24 @@ pub struct SourceInfo {
     /// Of which hosts it has records, and of which kinds. Empty if that is not known.
     #[serde(default)]
     pub coverage: Vec<HostCoverage>,
+}
+
+/// Logs of older versions have no coverage, and their hashes are over the text: an empty one is not written. Messages
+/// between processes do not name their fields, so there none may be left out.
+impl Serialize for SourceInfo {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let whole = !serializer.is_human_readable() || !self.coverage.is_empty();
+        let mut written = serializer.serialize_struct("SourceInfo", 5 + usize::from(whole))?;
+        written.serialize_field("source", &self.source)?;
+        written.serialize_field("sensor", &self.sensor)?;
+        written.serialize_field("on_subject_host", &self.on_subject_host)?;
+        written.serialize_field("records", &self.records)?;
+        written.serialize_field("about", &self.about)?;
+        if whole {
+            written.serialize_field("coverage", &self.coverage)?;
+        }
+        written.end()
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

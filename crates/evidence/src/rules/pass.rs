@@ -21,9 +21,6 @@ const STOPPED_MAX: usize = 1000;
 /// How often a value is decoded.
 const DECODED_MAX: usize = 8;
 
-/// Hits by rule and source.
-pub(crate) type KeptBySource = BTreeMap<(usize, i64), Kept>;
-
 /// A hit that correlations read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Carried {
@@ -155,6 +152,11 @@ impl SourceHits {
     }
 }
 
+/// Hits by rule and source of their last record.
+type KeptBySource = BTreeMap<(usize, i64), Kept>;
+/// The same, and whether some may be missing.
+type Found = (KeptBySource, bool);
+
 /// The correlations of a set, over hits in the order of time.
 pub(crate) struct Correlations<'r> {
     rules: &'r RuleSet,
@@ -190,10 +192,7 @@ impl<'r> Correlations<'r> {
 
     /// The hits by rule and source of their last record; and whether some may be missing, since there were too many groups.
     /// `silent` says whether the log of a place is silent after it, for a host that may be empty.
-    pub(crate) fn finish<E>(
-        mut self,
-        mut silent: impl FnMut(Place, &str) -> Result<bool, E>,
-    ) -> Result<(KeptBySource, bool), E> {
+    pub(crate) fn finish<E>(mut self, mut silent: impl FnMut(Place, &str) -> Result<bool, E>) -> Result<Found, E> {
         let forgot = self.correlator.forgot;
         let open = std::mem::replace(&mut self.correlator, Correlator::new(&[])).finish();
         self.found(open);
