@@ -64,8 +64,8 @@ impl Placed {
     }
 }
 
-/// Sorts by the clock that two events share, then by time. Events of the same moment keep the order of their records in
-/// a file, then the Critic's.
+/// Sorts by the clock that two events share if it tells them apart, then by the time that is shown. Events of the same
+/// time keep the order of their records in a file, then the Critic's.
 pub(super) fn ordered(mut events: Vec<Placed>) -> Vec<Placed> {
     events.sort_by_key(|placed| placed.nth);
     let clocks: Vec<_> = events.iter().map(Placed::clocks).collect();
@@ -73,8 +73,12 @@ pub(super) fn ordered(mut events: Vec<Placed>) -> Vec<Placed> {
     let all = || clocks.iter().zip(&times).enumerate();
     // Whether one event is before another, and whether a shared clock says so.
     let before = |(of_a, a): (&Clocks<'_>, &EventTime), (of_b, b): (&Clocks<'_>, &EventTime)| {
-        let shared = of_a.iter().find_map(|(source, stamp)| stamp.before(of_b.get(source)?));
-        (shared.unwrap_or_else(|| !one_moment(a, b) && a.at < b.at), shared.is_some())
+        let shared = || of_a.iter().filter_map(|(source, stamp)| Some((*stamp, *of_b.get(source)?)));
+        let apart = |(one, other): &(&Stamp, &Stamp)| !one_moment(&one.time, &other.time);
+        let by_clock = shared().find(apart).and_then(|(one, other)| one.before(other));
+        let by_record = || shared().find_map(|(one, other)| one.before(other)) == Some(true);
+        let by_time = || if a.at == b.at { by_record() } else { a.at < b.at };
+        (by_clock.unwrap_or_else(by_time), by_clock.is_some())
     };
     let later: Vec<Vec<(usize, bool)>> = all()
         .map(|(_, (of_a, a))| {
