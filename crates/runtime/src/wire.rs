@@ -63,17 +63,17 @@ mod tests {
     }
 
     #[test]
-    fn golden_bytes_of_version_9() {
+    fn golden_bytes_of_version_10() {
         let domain = Domain::new("network").unwrap();
-        assert_eq!(encode(&domain).unwrap(), b"\x00\x09\x07network");
+        assert_eq!(encode(&domain).unwrap(), b"\x00\x0a\x07network");
     }
 
     #[test]
     fn another_version_is_refused_with_both_named() {
-        let error = decode::<Usage>(&[0, 10, 1]).unwrap_err().to_string();
+        let error = decode::<Usage>(&[0, 11, 1]).unwrap_err().to_string();
         assert_eq!(
             error,
-            "expected a message of protocol version 9, got 10; run the same version of casebook on both ends, and check that the message comes from casebook"
+            "expected a message of protocol version 10, got 11; run the same version of casebook on both ends, and check that the message comes from casebook"
         );
     }
 

@@ -294,6 +294,12 @@ mod tests {
         assert_eq!(listed("search", "{}", &result, 400).unwrap().notes.len(), 2, "texts are cut as well");
     }
 
+    /// The JSON of each line and what stands before it: the order of keys is open.
+    fn lines(text: &str) -> Vec<(&str, Value)> {
+        let of = |line: &'_ str| line.find('{').and_then(|at| line.split_at_checked(at));
+        text.lines().filter_map(of).map(|(before, json)| (before, serde_json::from_str(json).unwrap())).collect()
+    }
+
     #[test]
     fn rule_is_explained_once_and_a_record_has_its_text_once() {
         let rule = |title: &str| json!({"rule": "9f-id", "title": title, "level": "high", "look_next": "Who?"});
@@ -305,12 +311,14 @@ mod tests {
         let records = [with(1, json!([rule("A"), rule("B")])), with(2, json!([rule("A")]))];
         let result = json!({"total": 2, "records": records});
         assert_eq!(
-            listed("related", "{}", &result, 1000).unwrap().text,
-            r#"{"total":2,"each":{"source":"a","file":"a.log","time_basis":"record"},"each_rule":[{"title":"A","level":"high","look_next":"Who?"},{"title":"B","level":"high","look_next":"Who?"}]}
+            lines(&listed("related", "{}", &result, 1000).unwrap().text),
+            lines(
+                r#"{"total":2,"each":{"source":"a","file":"a.log","time_basis":"record"},"each_rule":[{"title":"A","level":"high","look_next":"Who?"},{"title":"B","level":"high","look_next":"Who?"}]}
 /records/0 {"line":1,"rules":["A","B"],"time":"2026-01-01T00:00:01Z"}
 | {"user":"mara"}
 /records/1 {"line":2,"rules":["A"],"time":"2026-01-01T00:00:02Z"}
 | {"user":"mara"}"#
+            )
         );
         let whole = with(1, json!([rule("A")]));
         let one = super::record(&whole, 1000).unwrap();
