@@ -18,8 +18,8 @@ const EVERY: Duration = Duration::from_secs(3);
 
 pub enum Bar {
     Drawn(ProgressBar),
-    /// Elsewhere: when the last line was written.
-    Plain(Instant),
+    /// Elsewhere: when the last line was written, and when loading began.
+    Plain(Instant, Option<Instant>),
 }
 
 /// Loads `evidence` as [`load`] does, and shows how far that is.
@@ -41,7 +41,7 @@ impl Bar {
     #[must_use]
     pub fn stderr() -> Self {
         if !io::stderr().is_terminal() {
-            return Self::Plain(Instant::now());
+            return Self::Plain(Instant::now(), None);
         }
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
         let style =
@@ -61,11 +61,16 @@ impl Bar {
                 bar.set_position(*done);
                 bar.set_message(what.trim_end().to_owned());
             }
-            Self::Plain(last) if last.elapsed() >= EVERY => {
-                *last = Instant::now();
-                let _ = writeln!(io::stderr(), "{}: {} of {} MB", what.trim_end(), done / 1_000_000, total / 1_000_000);
+            Self::Plain(last, begun) => {
+                if begun.is_none() && *done > 0 {
+                    *begun = Some(Instant::now());
+                }
+                if last.elapsed() >= EVERY {
+                    *last = Instant::now();
+                    let took = begun.map(|begun| begun.elapsed()).unwrap_or_default();
+                    let _ = writeln!(io::stderr(), "{}: {}", what.trim_end(), far(*done, *total, took));
+                }
             }
-            Self::Plain(_) => {}
         }
     }
 
@@ -74,5 +79,25 @@ impl Bar {
         if let Self::Drawn(bar) = self {
             bar.finish_and_clear();
         }
+    }
+}
+
+/// How much was done in this time, how fast, and how long the rest takes.
+fn far(done: u64, total: u64, took: Duration) -> String {
+    let sizes = format!("{} of {} MB", done / 1_000_000, total / 1_000_000);
+    let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    let Some(rate) = (done / 1000).checked_div(millis).filter(|rate| *rate > 0) else { return sizes };
+    format!("{sizes}, {rate} MB/s, {} s left", total.saturating_sub(done) / 1_000_000 / rate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_rate_and_time_left() {
+        let line = |seconds| far(300_000_000, 1_000_000_000, Duration::from_secs(seconds));
+        assert_eq!(line(3), "300 of 1000 MB, 100 MB/s, 7 s left");
+        assert_eq!(line(0), "300 of 1000 MB");
     }
 }

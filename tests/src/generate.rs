@@ -9,6 +9,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 pub mod mixed;
+pub mod rules;
 
 pub const ALERT: &str = r#"{"id":"generated-1","rule":{"title":"Shell started by web server","level":"high"},"event_time":"2026-01-15T12:00:00Z","host":"web-017","user":"www-data","source_ip":"203.0.113.77","description":"apache2 started /bin/sh on web-017"}"#;
 

@@ -1,22 +1,22 @@
-//! Loads a folder of evidence and says how fast that was: `load [--rules] FOLDER [INDEX [TOOL ARGUMENTS]…]`.
-//! With `--rules`, the rules that Casebook comes with are evaluated.
+//! Loads a folder of evidence and says how fast that was: `load [--rules RULES] FOLDER [INDEX [TOOL ARGUMENTS]…]`.
+//! With `--rules`, the rules that Casebook comes with and those in the folder RULES are evaluated.
 //!
 //! Prints each source as it was understood, then bytes per second, the largest memory the process had,
 //! and the size of the index. Each TOOL is then called, and timed, twice.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use casebook_evidence::rules::RuleSet;
+use casebook_evidence::rules::{RuleSet, built_in_rules, rule_files};
 use casebook_evidence::{Catalog, Declared, EvidenceTools};
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1).peekable();
-    let rule_set = arguments.next_if(|first| first == "--rules").map(|_| RuleSet::built_in());
+    let rule_set = arguments.next_if(|first| first == "--rules").and_then(|_| rules(arguments.next()?.as_ref()));
     let Some(folder) = arguments.next().map(PathBuf::from) else {
-        eprintln!("usage: load [--rules] FOLDER [INDEX [TOOL ARGUMENTS]…]");
+        eprintln!("usage: load [--rules RULES] FOLDER [INDEX [TOOL ARGUMENTS]…]");
         return ExitCode::FAILURE;
     };
     let scratch = std::env::temp_dir().join(format!("casebook-load-{}.sqlite", std::process::id()));
@@ -50,6 +50,12 @@ fn main() -> ExitCode {
         let _ = std::fs::remove_dir_all(format!("{}.cache", index.display()));
     }
     ExitCode::SUCCESS
+}
+
+fn rules(folder: &Path) -> Option<Arc<RuleSet>> {
+    let mut files = built_in_rules();
+    files.extend(rule_files(folder).map_err(|fault| eprintln!("{fault}")).unwrap_or_default());
+    RuleSet::read(&files).map_err(|faults| eprintln!("{faults:?}")).ok().map(Arc::new)
 }
 
 fn call(catalog: Catalog, calls: Vec<String>) {

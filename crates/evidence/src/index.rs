@@ -173,7 +173,7 @@ impl Writer {
         private::file(&building).map_err(|source| LoadError::Write { path: building.clone(), source })?;
         let open = || -> rusqlite::Result<Connection> {
             let db = Connection::open(&building)?;
-            db.execute_batch("PRAGMA page_size=8192; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-32768;")?;
+            db.execute_batch("PRAGMA page_size=32768; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-32768;")?;
             db.execute_batch(SCHEMA)?;
             db.execute_batch("BEGIN")?;
             Ok(db)

@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use ahash::AHashMap;
+
 use super::fields::json::is_number;
 use super::source::{FieldProfile, ValueCount};
 
@@ -17,7 +19,7 @@ const TOP: usize = 10;
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     /// By path: its place in `fields`.
-    paths: HashMap<String, usize>,
+    paths: AHashMap<String, usize>,
     names: HashMap<String, usize>,
     fields: Vec<Counted>,
     /// The paths of the record before and their places, since the next one is mostly alike.
@@ -35,7 +37,7 @@ pub(crate) struct Counted {
     last: u64,
     /// The values are not counted.
     unique: bool,
-    values: HashMap<Box<str>, u64>,
+    values: AHashMap<Box<str>, u64>,
 }
 
 impl Tally {
@@ -118,7 +120,7 @@ pub(crate) struct Profile {
 #[derive(Debug, Default)]
 struct Stat {
     filled: u64,
-    values: HashMap<Box<str>, u64>,
+    values: AHashMap<Box<str>, u64>,
     full: bool,
     /// Too many values, all different: counting stopped.
     unique: bool,

@@ -47,7 +47,9 @@ pub(crate) fn plain(name: &str) -> String {
 
 /// True if the path is this name or ends with it, at a boundary.
 fn ends_with(path: &str, name: &str) -> bool {
-    plain(path).strip_suffix(name).is_some_and(|before| before.is_empty() || before.ends_with('.'))
+    let mut path = path.chars().rev().filter(|c| !matches!(c, '_' | '-' | ' '));
+    let ends = name.chars().rev().all(|wanted| path.next().is_some_and(|c| c.to_lowercase().eq([wanted])));
+    ends && path.next().is_none_or(|before| before == '.')
 }
 
 impl<'a> Facts<'a> {

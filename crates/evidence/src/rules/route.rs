@@ -1,7 +1,8 @@
 //! Which rules a record meets, by its log source.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+
+use ahash::AHashMap;
 
 use super::RuleSet;
 use super::matching::Matchers;
@@ -26,7 +27,7 @@ struct Key {
 pub(super) struct Router {
     live: Vec<&'static Entry>,
     keys: Vec<Key>,
-    known: HashMap<Vec<u64>, Option<Arc<Matchers>>>,
+    known: AHashMap<Vec<u64>, Option<Arc<Matchers>>>,
     found: Vec<u64>,
 }
 
@@ -57,7 +58,7 @@ impl Router {
             key.values.dedup();
             key.patterns = key.values.iter().map(|value| Pattern::new(value)).collect();
         }
-        Some(Self { live, keys, known: HashMap::new(), found: Vec::new() })
+        Some(Self { live, keys, known: AHashMap::new(), found: Vec::new() })
     }
 
     /// None if no rule meets the record.

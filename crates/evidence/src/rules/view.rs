@@ -1,6 +1,6 @@
 //! A record as rules see it: by the names of Sigma's fields.
 
-use std::collections::HashMap;
+use ahash::AHashMap;
 
 use super::taxonomy::{Wanted, plain};
 use crate::facet::{chosen, of_parent};
@@ -15,7 +15,7 @@ type Fields = [(String, String)];
 /// The Sigma fields that a set of rules reads, each with a number.
 #[derive(Debug, Default)]
 pub(super) struct Slots {
-    numbers: HashMap<String, usize>,
+    numbers: AHashMap<String, usize>,
     wanted: Vec<Wanted>,
 }
 
@@ -63,7 +63,7 @@ struct Best {
 /// Finds Sigma's fields in the records of one source. What it learns about a path serves all records.
 #[derive(Debug, Default)]
 pub(super) struct Columns {
-    numbers: HashMap<String, usize>,
+    numbers: AHashMap<String, usize>,
     columns: Vec<Column>,
     /// For each column, the last record that has it, and the place of the field.
     seen: Vec<(u64, usize)>,

@@ -1,6 +1,7 @@
 //! The engine from outside: folders of files in, sources and answers out.
 
 mod archives;
+mod blocks;
 mod cases;
 mod collections;
 mod coverage;

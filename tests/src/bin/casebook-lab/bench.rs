@@ -1,19 +1,22 @@
-//! Measures the embedded mode on generated logs: loading, an investigation, the cost of a recorded event, and
-//! peak memory. Asserts nothing, because timings vary.
+//! Measures loading and investigating of generated mixed logs, each step in a process of its own, beside `grep` over
+//! the same files; and the cost of a recorded event. Asserts nothing, because timings vary.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use casebook_evidence::{Catalog, Declared};
+use casebook_expert::rules;
 use casebook_hub::SqliteStore;
 use casebook_protocol::{Event, InvestigationId, Recorded, Timestamp};
 use casebook_runtime::process;
 use casebook_runtime::store::Store;
-use casebook_tests::load::measure;
-use casebook_tests::{Result, generate, run};
-use clap::Args;
+use casebook_tests::generate::{self, mixed};
+use casebook_tests::load::Taken;
+use casebook_tests::load::measure::{self, Meter};
+use casebook_tests::{Result, run};
+use clap::{Args, ValueEnum};
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -22,55 +25,122 @@ pub(super) struct Arguments {
     megabytes: u64,
     /// The folder of the logs; they are generated if it does not exist [default: a temporary folder]
     folder: Option<PathBuf>,
+    /// How many further rules to measure with
+    #[arg(long, default_value_t = 2400)]
+    further: usize,
+    /// Measure only this step, and print its figures
+    #[arg(long, hide = true)]
+    step: Option<Step>,
+    #[arg(long, hide = true, default_value = "")]
+    scratch: PathBuf,
 }
 
-pub(super) fn run(Arguments { megabytes, folder }: Arguments) -> Result<ExitCode> {
-    let temporary = tempfile::tempdir()?;
-    let place = |name: &str| temporary.path().join(name);
-    let folder = folder.unwrap_or_else(|| place("logs"));
-    if !folder.is_dir() {
-        generate::write(&folder, megabytes * 1_000_000, 42)?;
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Step {
+    Load,
+    Rules,
+    Further,
+    First,
+    Again,
+}
+
+impl Step {
+    const ALL: [(Self, &str); 5] = [
+        (Self::Load, "load without rules"),
+        (Self::Rules, "load with our rules"),
+        (Self::Further, "load with further rules"),
+        (Self::First, "load and investigate"),
+        (Self::Again, "investigate, index there"),
+    ];
+
+    fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
-    let bytes = measure::bytes_under(&folder);
-    println!("logs                 {:>10.1} MB", bytes as f64 / 1e6);
+}
 
-    let without = load("load", &folder, &place("index"), &Declared::default())?;
-    let rules = casebook_expert::rules::declared();
-    let with = load("load with our rules", &folder, &place("index-rules"), &rules)?;
-    println!("ratio                {:>10.2}", with / without);
-
-    std::fs::write(place("alert.json"), generate::ALERT)?;
-    let investigate = || -> Result<_> {
-        let started = Instant::now();
-        let report = run::investigate_in(&place("alert.json"), &folder, &place("data"))?;
-        Ok((report, started.elapsed().as_secs_f64()))
-    };
-    let ((report, first), (_, again)) = (investigate()?, investigate()?);
+pub(super) fn run(arguments: Arguments) -> Result<ExitCode> {
+    if let (Some(step), Some(folder)) = (arguments.step, &arguments.folder) {
+        return one(step, folder, &arguments.scratch, arguments.further);
+    }
+    let temporary = tempfile::tempdir()?;
+    let folder = arguments.folder.unwrap_or_else(|| temporary.path().join("logs"));
+    if !folder.is_dir() {
+        mixed::write(&folder, arguments.megabytes * 1_000_000, 42)?;
+    }
+    let size = measure::bytes_under(&folder) as f64;
     println!(
-        "investigation        {first:>10.1} s   with loading; {again:.1} s with the index there; verdict {}, {} events, {} tool calls, peak memory {} MB",
-        report.verdict.name(),
-        report.timeline.events.len(),
-        report.usage.total.tool_calls,
-        measure::peak_kib(std::process::id()) / 1024
+        "{:.1} MB of logs, {} rules of Casebook, {} further rules",
+        size / 1e6,
+        rules_of_ours(),
+        arguments.further
     );
-    process::run(events(&place("events")))??;
+    println!("{:<26} {:>8} {:>8} {:>8} {:>9} {:>9} {:>7}", "", "s", "MB/s", "CPU s", "x grep", "peak MB", "index");
+    let mut unit = None;
+    for program in ["grep", "rg"] {
+        // The first run fills the page cache.
+        let Some(seconds) = search(program, &folder).and_then(|_| search(program, &folder)) else { continue };
+        unit = unit.or(Some(seconds));
+        println!("{:<26} {seconds:>8.2} {:>8.0}", format!("{program} -c"), size / 1e6 / seconds);
+    }
+    for (step, name) in Step::ALL {
+        let mut program = Command::new(std::env::current_exe()?);
+        program.args(["bench", "0"]).arg(&folder).args(["--step", &step.name(), "--scratch"]).arg(temporary.path());
+        let output = program.arg("--further").arg(arguments.further.to_string()).stderr(Stdio::inherit()).output()?;
+        let figures: Vec<f64> =
+            String::from_utf8_lossy(&output.stdout).split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        let &[seconds, cpu, peak, index] = figures.as_slice() else {
+            return Err(format!("{name}: {}", output.status).into());
+        };
+        let times = unit.map_or_else(String::new, |unit| format!("{:.1}", seconds / unit));
+        println!(
+            "{name:<26} {seconds:>8.2} {:>8.1} {cpu:>8.1} {times:>9} {peak:>9.0} {:>6.1}%",
+            size / 1e6 / seconds,
+            index / size * 100.0
+        );
+    }
+    process::run(events(&temporary.path().join("events")))??;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Loads the logs, and returns the seconds that it took.
-fn load(name: &str, folder: &Path, index: &Path, declared: &Declared) -> Result<f64> {
-    let bytes = measure::bytes_under(folder);
-    let started = Instant::now();
-    let catalog = Catalog::declared_in(folder, index, None, declared, &mut |_| {})?;
-    let took = started.elapsed().as_secs_f64();
-    let records: u64 = catalog.sources().iter().map(|s| s.records).sum();
+fn rules_of_ours() -> usize {
+    rules::declared().rule_set.map_or(0, |set| set.rules().len())
+}
+
+/// Seconds that the program needs to count the lines with a text; none if it is not there.
+fn search(program: &str, folder: &Path) -> Option<f64> {
+    let files = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
+    let begun = Instant::now();
+    let status = Command::new(program).args(["-c", "powershell"]).args(files).stdout(Stdio::null()).status().ok()?;
+    status.code().filter(|code| *code < 2).map(|_| begun.elapsed().as_secs_f64())
+}
+
+/// Prints seconds, seconds of CPU, megabytes of peak memory, and bytes of the index.
+fn one(step: Step, folder: &Path, scratch: &Path, further: usize) -> Result<ExitCode> {
+    let declared = match step {
+        Step::Rules => rules::declared(),
+        Step::Further => {
+            Declared { rule_set: Some(rules::set(generate::rules::further(further))?), ..Declared::default() }
+        }
+        Step::Load | Step::First | Step::Again => Declared::default(),
+    };
+    let place = scratch.join(if step == Step::Again { Step::First.name() } else { step.name() });
+    let meter = Meter::start();
+    if matches!(step, Step::First | Step::Again) {
+        let alert = scratch.join("alert.json");
+        std::fs::write(&alert, mixed::ALERT)?;
+        run::investigate_in(&alert, folder, &place)?;
+    } else {
+        Catalog::declared_in(folder, &place, None, &declared, &mut |_| {})?;
+    }
+    let taken = meter.stop(Taken::default());
     println!(
-        "{name:<20} {took:>10.1} s   {:.1} MB/s   {records} records   index {:.1} MB   peak memory so far {} MB",
-        bytes as f64 / 1e6 / took,
-        measure::bytes_under(index) as f64 / 1e6,
-        measure::peak_kib(std::process::id()) / 1024
+        "{} {} {} {}",
+        taken.wall_micros as f64 / 1e6,
+        taken.cpu_micros as f64 / 1e6,
+        taken.peak_kib as f64 / 1024.0,
+        measure::bytes_under(&place)
     );
-    Ok(took)
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn events(folder: &Path) -> Result<()> {
