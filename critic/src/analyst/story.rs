@@ -12,6 +12,8 @@ use casebook_trust::rule::{TIMELINE_THRESHOLD, credible};
 
 /// Findings from different sources at most this many seconds apart may be one occurrence.
 const SAME_SECONDS: f64 = 0.05;
+/// Characters of a name that is a whole command.
+const WHOLE_COMMAND: usize = 32;
 /// The clocks of two sensors may differ by this many seconds.
 const CLOCKS_APART: f64 = 120.0;
 /// Seconds without events that count as a gap.
@@ -132,10 +134,14 @@ fn same(a: &Scene, b: &Scene) -> bool {
     if !sources(a).is_disjoint(&sources(b)) {
         return false;
     }
-    // A log with whole seconds is less exact, so require more of the names.
+    // A log with whole seconds is less exact, so require more of the names. One may note the start of a command, the other
+    // what it did.
     let whole = |s: &Scene| s.time.as_ref().is_some_and(|t| t.precision >= Precision::Second);
-    let close = if whole(a) || whole(b) { 1.0 } else { SAME_SECONDS };
-    let least = if close > SAME_SECONDS { 8 } else { 1 };
+    let (close, least) = match whole(a) || whole(b) {
+        true if apart > 1.0 => (2.0, WHOLE_COMMAND),
+        true => (1.0, 8),
+        false => (SAME_SECONDS, 1),
+    };
     apart <= close && a.names.intersection(&b.names).any(|n| n.len() >= least)
 }
 

@@ -87,15 +87,9 @@ pub(super) fn stated_absent(p: &mut Plant, claim: String, call: &CallId, (from, 
     state(p, FindingKind::Absence, claim, citation);
 }
 
-/// True: searched and not found.
+/// True: searched everywhere and not found. [`super::cover::covered`] has windows.
 pub(crate) fn absence(p: &mut Plant) -> Option<()> {
-    let search = absent(p, |search| search.total == 0)?;
-    if let (Some(from), Some(to)) = (search.from, search.to)
-        && p.one_in(2)
-    {
-        p.draft.claim += &format!(" between {from:.0} and {to:.0}");
-    }
-    Some(())
+    absent(p, |search| search.total == 0 && search.from.is_none() && search.to.is_none()).map(drop)
 }
 
 /// The claimed window is larger than the searched one.

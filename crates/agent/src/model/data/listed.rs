@@ -296,8 +296,8 @@ mod tests {
 
     /// The JSON of each line and what stands before it: the order of keys is open.
     fn lines(text: &str) -> Vec<(&str, Value)> {
-        let of = |line: &'_ str| line.find('{').and_then(|at| line.split_at_checked(at));
-        text.lines().filter_map(of).map(|(before, json)| (before, serde_json::from_str(json).unwrap())).collect()
+        let parts = text.lines().filter_map(|line| line.split_at_checked(line.find('{')?));
+        parts.map(|(before, json)| (before, serde_json::from_str(json).unwrap())).collect()
     }
 
     #[test]
