@@ -34,6 +34,10 @@ const PLACES: [(&str, &[&str]); 4] = [
 /// From the alerts to the fault.
 const BEFORE: Duration = Duration::from_millis(2_500);
 const LOOK: Duration = Duration::from_millis(250);
+/// How long servers may take to have the same after a restart. On a busy machine they elect several leaders.
+const AGREED: Duration = Duration::from_secs(120);
+/// The longest wait for one answer of a server.
+const ANSWER: Duration = Duration::from_secs(10);
 /// How long a request that was sent into a cut may arrive after it.
 const LATE: Ms = 15_000;
 
@@ -204,10 +208,10 @@ impl Site {
         for server in self.servers.iter_mut().filter(|server| server.child.is_none()) {
             server.start(&self.hosts)?;
         }
-        let end = Instant::now() + READY;
-        while self.leader().is_err() {
+        let end = Instant::now() + AGREED;
+        while let Err(why) = self.leader() {
             if Instant::now() > end {
-                return Err("the servers do not agree".into());
+                return Err(format!("the servers do not agree: {why}").into());
             }
             std::thread::sleep(LOOK);
         }
@@ -254,10 +258,10 @@ impl Site {
         let found = self
             .rig
             .runtime
-            .block_on(async { tokio::time::timeout(READY, jetstream::new(client).get_stream(streams::LOG)).await });
+            .block_on(async { tokio::time::timeout(ANSWER, jetstream::new(client).get_stream(streams::LOG)).await });
         let cluster = found??.cached_info().cluster.clone().ok_or("the stream has no cluster")?;
-        if cluster.replicas.iter().any(|peer| !peer.current || peer.offline) {
-            return Err("a server is behind".into());
+        if let Some(peer) = cluster.replicas.iter().find(|peer| !peer.current || peer.offline) {
+            return Err(format!("{} is behind: {peer:?}", peer.name).into());
         }
         cluster.leader.ok_or_else(|| "the stream has no leader".into())
     }
