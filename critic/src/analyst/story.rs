@@ -173,7 +173,9 @@ fn join(home: &mut Scene, scene: Scene) {
         home.weight = scene.weight;
     }
     let stronger = match (&home.time, &scene.time) {
-        (Some(known), Some(new)) => new.basis > known.basis,
+        (Some(known), Some(new)) => {
+            new.basis > known.basis || new.basis == known.basis && new.precision < known.precision
+        }
         (None, Some(_)) => true,
         _ => false,
     };

@@ -71,6 +71,16 @@ fn closed(id: &str, citation: &str) -> Vec<Question> {
     ]
 }
 
+/// The page of what the verdict rests on first.
+async fn cited(stage: &Stage, id: &str) -> Result<String> {
+    let report = stage.api(&format!("/investigations/{id}/report.json")).await?;
+    let finding = report.pointer("/rests_on/0").and_then(Value::as_str).ok_or("the verdict rests on nothing")?;
+    let mut findings = report.get("findings").and_then(Value::as_array).into_iter().flatten();
+    let found = findings.find(|one| one.pointer("/finding/id").and_then(Value::as_str) == Some(finding));
+    let call = found.and_then(|one| one.pointer("/citations/0/citation/literal/call")?.as_str()).ok_or("no quote")?;
+    Ok(format!("/i/{id}/c/{call}?cite={finding}.1"))
+}
+
 /// About open and older cases.
 fn open(id: &str) -> Vec<Question> {
     vec![
@@ -195,9 +205,7 @@ pub async fn check(browser: &Browser) -> Result<String> {
     let devtools = json!({"width": 1280, "height": 800, "deviceScaleFactor": 1, "mobile": false});
     browser.devtools("Emulation.setDeviceMetricsOverride", devtools).await?;
     let (mut wrong, mut figures) = (Vec::new(), Vec::new());
-    let pages = stage.pages(&id).await?;
-    let citation = pages.iter().find(|page| page.contains("cite=")).ok_or("no citation")?;
-    let all = closed(&id, citation);
+    let all = closed(&id, &cited(&stage, &id).await?);
     for one in &all {
         figures.push((one.asks, asked(browser, &stage, one, &mut wrong).await?));
     }

@@ -53,7 +53,7 @@ impl Cutting {
     }
 }
 
-/// Ends early if nobody takes the blocks any more.
+/// Ends early if the receiver is gone.
 pub(super) fn all(texts: Vec<Cutting>, give: &SyncSender<Job>, say: &SyncSender<Ticket>) -> Result<(), LoadError> {
     for text in texts {
         let path = text.path.clone();
@@ -79,7 +79,7 @@ impl From<io::Error> for Failed {
     }
 }
 
-/// False if nobody takes the blocks any more.
+/// False if the receiver is gone.
 fn one(text: Cutting, give: &SyncSender<Job>, say: &SyncSender<Ticket>) -> Result<bool, Failed> {
     // Data appended during loading is not read.
     let mut hashing = Hashing::new(File::open(&text.path)?.take(text.size));

@@ -46,7 +46,7 @@ pub(super) fn even(times: impl Iterator<Item = i64>) -> bool {
         && intervals.iter().filter(near).count() * 5 >= many * 4
 }
 
-/// A place as latitude and longitude in degrees, and when somebody was there, in nanoseconds.
+/// A place as latitude and longitude in degrees, and the time of the sign-in, in nanoseconds.
 pub(super) type Stay = (f64, f64, i64);
 
 /// None if the text holds no such place. `0, 0` is what products write if they do not know it.
@@ -57,7 +57,7 @@ pub(super) fn stay(values: &str, time: i64) -> Option<Stay> {
     known.then_some((latitude, longitude, time))
 }
 
-/// Whether nobody could travel from one place to the other in the time between.
+/// Whether no traveller gets from one place to the other in the time between.
 pub(super) fn too_far(one: Stay, other: Stay) -> bool {
     let [(a, b), (c, d)] = [one, other].map(|(lat, lon, _)| (lat.to_radians(), lon.to_radians()));
     let half = ((c - a) / 2.0).sin().powi(2) + a.cos() * c.cos() * ((d - b) / 2.0).sin().powi(2);

@@ -14,7 +14,7 @@ const SILENT: &str =
 #[derive(Debug, Default)]
 struct State {
     known: bool,
-    /// Since when there is no connection.
+    /// When the connection was lost.
     away: Option<Instant>,
     /// Why the server refuses us.
     refused: Option<String>,
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(link.trouble_at(at(6)), None);
         link.answered_at(false, at(7));
         link.news(Event::Disconnected, at(8));
-        assert_eq!(link.trouble_at(at(20)), None, "that there is no connection has its own words");
+        assert_eq!(link.trouble_at(at(20)), None, "a lost connection has its own reason");
     }
 
     #[test]
@@ -163,7 +163,7 @@ mod tests {
         let refused = || Event::ClientError(ClientError::Other("authorization violation".into()));
         link.news(Event::Connected, now);
         link.news(Event::Disconnected, now);
-        let News::Refused(why) = link.news(refused(), now) else { panic!("it is no refusal") };
+        let News::Refused(why) = link.news(refused(), now) else { panic!("not a refusal") };
         assert!(why.contains("authorization violation") && why.contains("check that `credentials` names"), "{why}");
         assert_eq!(link.news(refused(), now), News::Nothing);
         assert_eq!(link.trouble(), Some(why));

@@ -228,7 +228,7 @@ fn hub_makes_consumers_only_as_asked() {
                 return;
             }
         }
-        panic!("there is no limit");
+        panic!("the limit is missing");
     })
     .unwrap();
 }

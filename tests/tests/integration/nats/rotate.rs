@@ -102,7 +102,7 @@ fn changed_passwords_need_no_restart() {
         assert!(Instant::now() < end, "{}", rig.team.tails());
         pause(100);
     }
-    assert_eq!(complaining(&rig.team, "does not store writes"), 0, "it is no refused write");
+    assert_eq!(complaining(&rig.team, "does not store writes"), 0, "this write is not refused");
     rig.team.nats.write_credentials("new").unwrap();
     ready(&mut rig.team);
     let away = [Away { who: None, from, until: now(), ..Away::default() }];
