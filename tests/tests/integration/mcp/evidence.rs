@@ -16,6 +16,7 @@ fn used(client: &mut Client) {
         names,
         [
             "list_sources",
+            "coverage",
             "describe_source",
             "search",
             "count_by",
