@@ -139,9 +139,9 @@ fn is_name(host: &str) -> bool {
 /// The hosts that an absence is about.
 fn meant<'f>(finding: &'f FindingDraft, alerted: Option<&'f str>, known: &[&'f str]) -> Vec<&'f str> {
     let is_known = |host: &str| known.iter().any(|known| same_host(known, host));
-    let entities = finding.entities.iter().filter(|entity| entity.kind == EntityKind::Host);
+    let entities = || finding.entities.iter().filter(|entity| entity.kind == EntityKind::Host);
     // A name with dots that no source knows is often a host of others, which the search looked for.
-    let named = entities.map(|entity| entity.value.as_str()).filter(|host| is_known(host) || !host.contains('.'));
+    let named = entities().map(|entity| entity.value.as_str()).filter(|host| is_known(host) || !host.contains('.'));
     let claim = finding.claim.to_lowercase();
     // Some hosts are called like an ordinary word.
     let in_claim = |host: &&str| {
@@ -150,7 +150,7 @@ fn meant<'f>(finding: &'f FindingDraft, alerted: Option<&'f str>, known: &[&'f s
         if word { claim.contains(&format!("`{lower}`")) } else { has_word(&claim, &lower) }
     };
     let mut hosts: Vec<&str> = named.chain(known.iter().copied().filter(in_claim)).collect();
-    if hosts.is_empty() && finding.about_alert {
+    if hosts.is_empty() && finding.about_alert && entities().next().is_none() {
         hosts.extend(alerted.filter(|host| is_known(host)));
     }
     hosts

@@ -56,10 +56,10 @@ fn table(text: &'static str) -> Option<Table> {
     let mut words = text.split_whitespace();
     let (arch, name) = (words.next()?, words.next()?);
     let mut calls = Vec::new();
-    for word in words {
-        match word.strip_prefix('@').and_then(|n| n.parse().ok()) {
+    for call in words {
+        match call.strip_prefix('@').and_then(|n| n.parse().ok()) {
             Some(number) => calls.resize(number, ""),
-            None => calls.push(word),
+            None => calls.push(call),
         }
     }
     Some(Table { arch, name, calls })
