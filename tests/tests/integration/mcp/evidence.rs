@@ -118,7 +118,7 @@ fn the_official_inspector_lists_and_calls_it() {
             .unwrap_or_else(|e| panic!("{e}: {said} {}", String::from_utf8_lossy(&output.stderr)))
     };
     let listed = inspect(&["--method", "tools/list"]);
-    assert_eq!(listed["tools"][2]["name"], "search", "{listed}");
+    assert_eq!(listed["tools"][3]["name"], "search", "{listed}");
     let called =
         inspect(&["--method", "tools/call", "--tool-name", "list_sources", "--tool-arg", "only=[\"endpoint\"]"]);
     assert!(called["content"][0]["text"].as_str().unwrap().contains("endpoint_process"), "{called}");

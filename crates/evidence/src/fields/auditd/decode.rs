@@ -53,10 +53,10 @@ struct Table {
 static TABLES: LazyLock<Vec<Table>> = LazyLock::new(|| CALLS.split("\n= ").skip(1).filter_map(table).collect());
 
 fn table(text: &'static str) -> Option<Table> {
-    let mut words = text.split_whitespace();
-    let (arch, name) = (words.next()?, words.next()?);
+    let mut parts = text.split_whitespace();
+    let (arch, name) = (parts.next()?, parts.next()?);
     let mut calls = Vec::new();
-    for call in words {
+    for call in parts {
         match call.strip_prefix('@').and_then(|n| n.parse().ok()) {
             Some(number) => calls.resize(number, ""),
             None => calls.push(call),
