@@ -97,7 +97,11 @@ fn all_secrets_of_an_aws_account_are_read() {
     };
     let many = "Many stored secrets of AWS read by one principal x1";
     assert_eq!(told("cloudtrail.ndjson", lines((0..12).map(|n| read(n, n)))), [many]);
-    assert_eq!(told("cloudtrail.ndjson", lines((0..40).map(|n| read(n * 2, n % 3)))), NOTHING, "three of its own");
+    assert_eq!(
+        told("cloudtrail.ndjson", lines((0..40).map(|n| read(n * 2, n % 3)))),
+        NOTHING,
+        "three secrets, read often"
+    );
     assert_eq!(told("cloudtrail.ndjson", lines((0..12).map(|n| read(n * 120, n)))), NOTHING, "over half an hour");
 }
 
