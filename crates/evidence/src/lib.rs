@@ -8,6 +8,7 @@
 //! the format is kept, marked and counted.
 
 mod acts;
+mod answers;
 mod catalog;
 mod classify;
 mod collection;

@@ -22,7 +22,7 @@ struct Kind {
 struct Columns {
     kinds: Vec<Kind>,
     /// A place in `kinds`. Empty if there is one kind.
-    kind: Vec<u8>,
+    kind: Vec<u16>,
     /// Lines after the line of the record before.
     line: Vec<u64>,
     /// Of the records that are not the first of their line: place and number.
@@ -64,7 +64,7 @@ pub(super) fn pack(entries: &[Entry]) -> Vec<u8> {
         (line, end) = (entry.line, entry.offset + entry.length);
     }
     if columns.kinds.len() > 1 {
-        columns.kind = kind_of.into_iter().map(|kind| u8::try_from(kind).unwrap_or(u8::MAX)).collect();
+        columns.kind = kind_of.into_iter().map(|kind| u16::try_from(kind).unwrap_or(u16::MAX)).collect();
     }
     let unit = columns.time.iter().fold(0, |unit, step| common(unit, step.unsigned_abs()));
     columns.unit = i64::try_from(unit).unwrap_or(1).max(1);
@@ -145,7 +145,8 @@ mod tests {
     use super::*;
 
     fn entries() -> impl Strategy<Value = Vec<Entry>> {
-        let one = (0..3u64, 1..4i64, 0..99i64, 0..70_000i64, any::<Option<i64>>(), 0..2i64, any::<(bool, bool, bool)>());
+        let one =
+            (0..3u64, 1..4i64, 0..99i64, 0..70_000i64, any::<Option<i64>>(), 0..2i64, any::<(bool, bool, bool)>());
         (prop::collection::vec(one, 0..60), prop::sample::select(vec![1i64, 1_000_000_000])).prop_map(|(all, unit)| {
             let (mut line, mut offset) = (1, 0);
             let made = (7..).zip(all).map(|(id, (step, nth, gap, length, time, field, (coarse, malformed, late)))| {
