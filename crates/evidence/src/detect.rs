@@ -5,8 +5,8 @@ use super::formats::{self, LineFormat};
 use super::source::Format;
 use super::split::{Cut, Cutter, Join, Json, JsonPlace, Lines};
 use super::text::Events;
-use super::time::{Class, names};
 use super::time::text::{self, Reading};
+use super::time::{Class, names};
 
 const LINES_MAX: usize = 200;
 
