@@ -214,7 +214,7 @@ fn has_time(object: &str, keys: &[String]) -> bool {
     let (mut outside, mut inside) = (false, false);
     let inner = format!("{}.", keys.join("."));
     let _ = json::flatten(object, "", &mut |path, value| {
-        let is_time = matches!(names::class(&path), Class::Utc | Class::Own(_))
+        let is_time = matches!(names::class(path), Class::Utc | Class::Own(_))
             && text::parse(&value, Reading { numbers: true, day_first: false }).is_some();
         match path.starts_with(&inner) {
             true => inside |= is_time,

@@ -238,7 +238,8 @@ fn joined(fields: &[(String, String)]) -> Cow<'_, [(String, String)]> {
     };
     // Rules know values that are encoded once.
     let twice = |(path, value): &(String, String)| {
-        value.contains("%25").then(|| decodings(value).map(|text| (path.clone(), text)).collect::<Vec<_>>())
+        let coded = memchr::memchr(b'%', value.as_bytes()).is_some() && value.contains("%25");
+        coded.then(|| decodings(value).map(|text| (path.clone(), text)).collect::<Vec<_>>())
     };
     let mut more: Vec<(String, String)> = fields.iter().filter_map(command).collect();
     more.extend(fields.iter().filter_map(twice).flatten());
