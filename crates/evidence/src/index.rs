@@ -237,7 +237,7 @@ pub(crate) fn now() -> Timestamp {
 
 pub(crate) fn open(path: &Path) -> rusqlite::Result<Connection> {
     let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-    db.execute_batch("PRAGMA query_only=ON; PRAGMA mmap_size=1073741824; PRAGMA cache_size=-8192;")?;
+    db.execute_batch("PRAGMA query_only=ON; PRAGMA cache_size=-8192;")?;
     Ok(db)
 }
 

@@ -170,6 +170,65 @@ fn sql_reads_the_records_of_its_own_sources() {
     assert!(cut);
 }
 
+/// Blocks whose times overlap, go back and are missing, so that the table must merge them.
+#[test]
+fn sql_gives_the_same_rows_by_blocks_as_by_sorting() {
+    let line = |n: u64| match n % 5 {
+        4 => format!("{{\"n\":{n}}}"),
+        _ => format!("{{\"time\":\"2024-01-01T{:02}:{:02}:{:02}Z\",\"n\":{n}}}", n * 7919 % 24, n % 60, n * 31 % 60),
+    };
+    let log = |from: u64| (from..from + 1_500).map(line).collect::<Vec<_>>().join("\n");
+    let folder = Folder::new(&[("a.ndjson", log(0).as_bytes()), ("b.ndjson", log(9_000).as_bytes())]);
+    let tools = folder.tools();
+    let rows = |query: &str| {
+        let answer = call(&tools, "sql", &serde_json::json!({"query": query, "limit": 5000}).to_string());
+        answer["rows"].as_array().unwrap().iter().map(|row| row["id"].as_i64().unwrap()).collect::<Vec<_>>()
+    };
+    let check = |by_blocks: &str, sorted: &str, least: usize| {
+        let found = rows(by_blocks);
+        assert!(found.len() >= least, "{by_blocks}: {} rows", found.len());
+        assert_eq!(found, rows(sorted), "{by_blocks}");
+    };
+    let all = "(SELECT id, source || '' AS source, time_ns + 0 AS t FROM records)";
+    check("SELECT id FROM records", &format!("SELECT id FROM {all} ORDER BY id + 0"), 3_000);
+    check("SELECT id FROM records ORDER BY time_ns, id", &format!("SELECT id FROM {all} ORDER BY t, id"), 3_000);
+    check(
+        "SELECT id FROM records ORDER BY time_ns DESC, id DESC",
+        &format!("SELECT id FROM {all} ORDER BY t DESC, id DESC"),
+        3_000,
+    );
+    let (from, to) = ("1704088800000000000", "1704103200000000000");
+    check(
+        &format!("SELECT id FROM records WHERE time_ns >= {from} AND time_ns < {to} ORDER BY time_ns, id"),
+        &format!("SELECT id FROM {all} WHERE t >= {from} AND t < {to} ORDER BY t, id"),
+        100,
+    );
+    check(
+        "SELECT id FROM records WHERE source = 'b' AND id > 1600 AND id <= 2200",
+        &format!("SELECT id FROM {all} WHERE source = 'b' AND id + 0 > 1600 AND id + 0 <= 2200 ORDER BY id"),
+        600,
+    );
+    check("SELECT id FROM records WHERE id = 777", &format!("SELECT id FROM {all} WHERE id + 0 = 777"), 1);
+    check(
+        "SELECT id FROM records WHERE source = 'B' COLLATE NOCASE LIMIT 5",
+        &format!("SELECT id FROM {all} WHERE lower(source) = 'b' ORDER BY id LIMIT 5"),
+        5,
+    );
+    assert_eq!(rows("SELECT id FROM records WHERE time_ns = 'x' OR id = 'y'"), Vec::<i64>::new());
+}
+
+#[test]
+fn answer_from_memory_is_not_given_for_a_file_that_changed() {
+    let folder = sample();
+    let tools = folder.tools();
+    let found = || call(&tools, "search", r#"{"terms":["run"],"sources":["proc"]}"#);
+    assert_eq!(found(), found());
+    std::fs::write(folder.evidence().join("proc.ndjson"), "{}").unwrap();
+    let after = found();
+    assert_eq!(after["total_is_exact"], false);
+    assert!(after["not_searched"][0]["why"].as_str().unwrap().contains("proc.ndjson"), "{after}");
+}
+
 #[test]
 fn row_of_sql_is_marked_only_if_all_of_it_is_of_its_record() {
     let folder = sample();
