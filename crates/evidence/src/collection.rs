@@ -73,9 +73,11 @@ impl Tree<'_> {
 
 impl Collection {
     fn has(&self, prepared: &Prepared) -> bool {
-        let rest = prepared.found.file.strip_prefix(&self.prefix);
-        let table = prepared.belongs.time.is_some();
-        rest.is_some_and(|rest| self.extent == Extent::All || table || drive(rest).is_some())
+        let Some(rest) = prepared.found.file.strip_prefix(&self.prefix) else { return false };
+        // KAPE may put what it copies into an archive beside its logs.
+        let archive = rest.split_once("!/").filter(|(archive, _)| !archive.contains('/'));
+        let rest = archive.map_or(rest, |(_, inside)| inside);
+        self.extent == Extent::All || prepared.belongs.time.is_some() || drive(rest).is_some()
     }
 }
 

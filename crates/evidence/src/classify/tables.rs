@@ -18,7 +18,7 @@ const fn table(
     Known { time: Some(time), ..known(all, any, "endpoint", sensor, what) }
 }
 
-/// Columns that are seldom empty, and the time of a row. The first that fits counts.
+/// Columns that nearly every row fills, and the column with the time of a row. The first that fits counts.
 pub(super) const TABLES: &[Known] = &[
     // It has the events of all channels of a folder one after the other, so that a sample shows only some of them.
     table(

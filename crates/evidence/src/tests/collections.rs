@@ -266,6 +266,8 @@ fn kape_collection_names_host_and_clock() {
         ("case/C/Windows/Logs/CBS/CBS.log", SETUP),
         ("case/Registry/20260102_RECmd_Batch_Kroll_Batch_Output.csv", REGISTRY.as_bytes()),
         ("case/notes/CBS.log", SETUP),
+        ("case/a.zip", &archives::zip(&[archives::stored("C/Windows/Logs/CBS/CBS.log", SETUP)])),
+        ("case/notes/a.zip", &archives::zip(&[archives::stored("C/Windows/Logs/CBS/CBS.log", SETUP)])),
     ]);
     let catalog = folder.open();
     let hosts = |file: &str| source(&catalog, file).hosts.clone();
@@ -286,7 +288,10 @@ fn kape_collection_names_host_and_clock() {
     assert!(!registry.notes.iter().any(|note| note.contains("zone")), "{:?}", registry.notes);
     let log = source(&catalog, &copied);
     assert_eq!((log.sensor.as_str(), log.time_field.as_deref()), ("kape@WS7", Some("CopiedTimestamp")));
-    assert!(hosts("case/notes/CBS.log").is_empty(), "a file beside the drives is of an unknown host");
+    assert_eq!(hosts("case/a.zip!/C/Windows/Logs/CBS/CBS.log"), ["WS7"]);
+    for other in ["case/notes/CBS.log", "case/notes/a.zip!/C/Windows/Logs/CBS/CBS.log"] {
+        assert!(hosts(other).is_empty(), "{other} beside the drives is of an unknown host");
+    }
 }
 
 #[test]
