@@ -114,7 +114,7 @@ pub enum Command {
     Investigate(Investigate),
     /// Go on with an investigation that was stopped
     Resume(Resume),
-    /// Run a whole team on this machine, each member a process of its own, over NATS
+    /// Run a whole team on this machine, each member as a separate process, over NATS
     Cluster(Cluster),
     /// Send an alert to a team of processes over NATS
     Alert(SendAlert),

@@ -12,7 +12,7 @@ use casebook_runtime::service::{self, Failure, Program, Service};
 
 const PROGRAM: Program = Program {
     name: "casebook-critic",
-    about: "A Critic as a process of its own: scores findings and keeps the Timeline. Start as many as you like; they share the work.",
+    about: "A Critic as a separate process: scores findings and keeps the Timeline. Start as many as you like; they share the work.",
 };
 
 fn main() -> ExitCode {

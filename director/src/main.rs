@@ -12,7 +12,7 @@ use casebook_runtime::service::{self, Failure, Program, Service};
 
 const PROGRAM: Program = Program {
     name: "casebook-director",
-    about: "A Director as a process of its own: plans, asks, decides and reports. Start as many as you like; they share the work.",
+    about: "A Director as a separate process: plans, asks, decides and reports. Start as many as you like; they share the work.",
 };
 
 fn main() -> ExitCode {

@@ -20,7 +20,7 @@ const AGAIN: Duration = Duration::from_secs(2);
 
 pub const PROGRAM: Program = Program {
     name: "casebook-hub",
-    about: "A Hub as a process of its own: keeps the logs of all investigations and hands out their tasks. Start \
+    about: "A Hub as a separate process: keeps the logs of all investigations and hands out their tasks. Start \
             as many as you like: they share the investigations, and if one stops, the others continue its work.",
 };
 

@@ -6,6 +6,8 @@ use serde_json::Value;
 use crate::hash::{canonical_json, sha256_hex};
 use crate::{AlertId, InvalidId, Timestamp, closed};
 
+mod fields;
+
 /// The largest accepted alert, in bytes.
 pub const MAX_ALERT_BYTES: usize = 1024 * 1024;
 
@@ -17,19 +19,6 @@ closed! {
         Medium = "medium", "medium; the default";
         High = "high";
         Critical = "critical";
-    }
-}
-
-impl Severity {
-    fn read(text: &str) -> Option<Self> {
-        Some(match text.trim().to_ascii_lowercase().as_str() {
-            "critical" | "crit" | "emergency" | "fatal" => Self::Critical,
-            "high" | "severe" | "error" | "major" => Self::High,
-            "medium" | "moderate" | "warning" | "warn" => Self::Medium,
-            "low" | "minor" => Self::Low,
-            "informational" | "info" | "notice" | "none" => Self::Informational,
-            _ => return None,
-        })
     }
 }
 
@@ -85,45 +74,8 @@ impl Alert {
             Some(Value::Number(id)) => AlertId::new(id.to_string())?,
             _ => AlertId::new(format!("sha256-{}", sha256_hex(body.as_bytes())))?,
         };
-        let title = first_text(
-            &value,
-            &[
-                "/rule/title",
-                "/rule/name",
-                "/title",
-                "/name",
-                "/rule_name",
-                "/signature",
-                "/alert/signature",
-                "/AlertName",
-                "/DisplayName",
-                "/AlertDisplayName",
-                "/search_name",
-                "/kibana.alert.rule.name",
-                "/record/AlertName",
-                "/record/DisplayName",
-                "/record/note",
-                "/description",
-                "/message",
-            ],
-        )
-        .unwrap_or_else(|| id.to_string());
-        let severity = first_text(
-            &value,
-            &[
-                "/severity",
-                "/rule/level",
-                "/rule/severity",
-                "/level",
-                "/priority",
-                "/AlertSeverity",
-                "/Severity",
-                "/kibana.alert.severity",
-                "/record/AlertSeverity",
-            ],
-        )
-        .and_then(|text| Severity::read(&text))
-        .unwrap_or(Severity::Medium);
+        let title = fields::title(&value).unwrap_or_else(|| id.to_string());
+        let severity = fields::severity(&value).unwrap_or(Severity::Medium);
         Ok(Self { id, title: one_line(&title, 120), severity, body })
     }
 
@@ -133,83 +85,23 @@ impl Alert {
 
     /// The host that it names.
     pub fn host(&self) -> Option<String> {
-        self.named(HOST)
+        fields::named(&self.json(), fields::HOST)
     }
 
     /// The account that it names.
     pub fn user(&self) -> Option<String> {
-        self.named(USER)
+        fields::named(&self.json(), fields::USER)
     }
 
     /// When the activity happened, or else when the alert was made.
     pub fn time(&self) -> Option<Timestamp> {
-        self.named(TIME)?.parse().ok()
+        fields::named(&self.json(), fields::TIME)?.parse().ok()
     }
 
     /// The sentence that says what it is about.
     pub fn about(&self) -> Option<String> {
-        self.named(ABOUT)
+        fields::named(&self.json(), fields::ABOUT)
     }
-
-    /// The text of the first field with one of these keys, the nearest to the top, on one line. For an object it is
-    /// its `name`, `hostname` or `id`.
-    fn named(&self, keys: &[&str]) -> Option<String> {
-        let root = self.json();
-        let mut level = vec![&root];
-        for _ in 0..4 {
-            let mut below = Vec::new();
-            for value in level {
-                let Value::Object(map) = value else { continue };
-                for (key, inner) in map {
-                    let text = keys.contains(&key.to_ascii_lowercase().as_str()).then(|| text(inner)).flatten();
-                    let line = text.map(|text| one_line(&text, LONG)).filter(|line| !line.is_empty());
-                    if line.is_some() {
-                        return line;
-                    }
-                    below.push(inner);
-                }
-            }
-            level = below;
-        }
-        None
-    }
-}
-
-/// Keys in lower case.
-const HOST: &[&str] = &[
-    "host",
-    "hostname",
-    "host_name",
-    "computer",
-    "computer_name",
-    "computername",
-    "device",
-    "devicename",
-    "agent",
-    "agent_name",
-];
-const USER: &[&str] = &["user", "username", "user_name", "account", "accountname", "principal", "login", "actor"];
-const TIME: &[&str] = &["event_time", "time", "timestamp", "@timestamp", "eventtime", "created", "detected_at"];
-const ABOUT: &[&str] = &["description", "message", "summary", "details", "note"];
-/// The longest text of a field, in characters.
-const LONG: usize = 300;
-
-fn text(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Object(map) => {
-            ["name", "hostname", "id"].iter().find_map(|key| map.get(*key).and_then(Value::as_str)).map(str::to_owned)
-        }
-        _ => None,
-    }
-}
-
-fn first_text(value: &Value, pointers: &[&str]) -> Option<String> {
-    pointers.iter().find_map(|pointer| match value.pointer(pointer) {
-        Some(Value::String(text)) if !text.trim().is_empty() => Some(text.clone()),
-        _ => None,
-    })
 }
 
 /// `text` on one line of at most `max` characters. Control characters become spaces, since an attacker may have
@@ -273,6 +165,16 @@ mod tests {
         check(r#"{"id":7,"title":"x\u202ey","severity":"LOW"}"#, "7 | x y | Low");
         check(r#"{"id":8,"AlertName":"Odd sign-in","AlertSeverity":"High"}"#, "8 | Odd sign-in | High");
         check(r#"{"id":9,"record":{"AlertName":"Odd sign-in","AlertSeverity":"Low"}}"#, "9 | Odd sign-in | Low");
+        let wazuh = r#"{"id":"w","rule":{"id":"100212","level":12,"description":"Shell of a web server"}}"#;
+        check(wazuh, "w | Shell of a web server | High");
+        check(r#"{"id":"f","rule":"Privileged container","priority":"Warning"}"#, "f | Privileged container | Medium");
+        check(r#"{"id":"s","alert":{"signature":"ET POLICY","severity":1}}"#, "s | ET POLICY | High");
+        check(r#"{"id":"n","alert_name":"Much data sent","severity":"high"}"#, "n | Much data sent | High");
+        check(r#"{"id":"r","alertRule":"Password spray","description":"many"}"#, "r | Password spray | Medium");
+        check(r#"{"id":"g","type":"Drive: shared outside","severity":"MEDIUM"}"#, "g | Drive: shared outside | Medium");
+        check(r#"{"id":"d","detail":{"title":"Port probe","severity":"low"}}"#, "d | Port probe | Low");
+        check(r#"{"id":"k","kibana.alert.rule.name":"Rare process"}"#, "k | Rare process | Medium");
+        check(r#"{"id":"t","type":"alert"}"#, "t | t | Medium");
         check("[1]", "expected an alert as one JSON object such as {\"id\": …, …}, got an array");
         check("{\"id\":", "alert is not JSON: EOF while parsing a value at line 1, column 6");
         let big = format!("{{\"x\":\"{}\"}}", "a".repeat(MAX_ALERT_BYTES));

@@ -81,11 +81,16 @@ pub fn bounded(all: &[HostCoverage], hosts: usize, kinds: usize) -> Vec<HostCove
     listed
 }
 
+/// Equal for all spellings of one host: its name without the domain, or its address, in lower case.
+pub fn host_key(name: &str) -> String {
+    let is_address = name.parse::<std::net::IpAddr>().is_ok();
+    let kept = if is_address { name } else { name.split('.').next().unwrap_or_default() };
+    kept.to_ascii_lowercase()
+}
+
 /// With or without a domain, in any case.
 pub fn same_host(one: &str, other: &str) -> bool {
-    let short = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();
-    let address = |name: &str| name.parse::<std::net::IpAddr>().is_ok();
-    one.eq_ignore_ascii_case(other) || !address(one) && !address(other) && short(one) == short(other)
+    host_key(one) == host_key(other)
 }
 
 #[cfg(test)]

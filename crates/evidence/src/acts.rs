@@ -10,7 +10,7 @@ use std::sync::{Arc, PoisonError};
 use casebook_protocol::{Act, ActKind, ActPart, Acts, Alert, MAX_ACTS, RecordRef};
 
 use crate::facet::Class;
-use crate::query::{Filter, scan};
+use crate::query::{Filter, Window, scan};
 use crate::readings::Terms;
 use crate::{Catalog, ReadError, pointed};
 
@@ -127,8 +127,8 @@ impl Lister<'_> {
         if terms.is_empty() {
             return Ok(Vec::new());
         }
-        let filter =
-            Filter { sources: self.sources.clone(), terms: Terms::new(&terms, true), from, to, ..Filter::default() };
+        let (sources, window) = (self.sources.clone(), Window { from, to });
+        let filter = Filter { sources, terms: Terms::new(&terms, true), window, ..Filter::default() };
         let (mut rows, mut cut) = (Vec::new(), false);
         let whole = scan(self.catalog, &filter, None, &mut |hit| {
             // A process number is also a part of many other numbers.

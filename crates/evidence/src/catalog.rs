@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use casebook_protocol::{Acts, Timestamp};
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 
+use super::answers::Answers;
 use super::declared::{Declared, Origin, counted};
 use super::fields::Shape;
 use super::fields::auditd::event;
 use super::hint::Hint;
 use super::index::cache_folder;
-use super::index::{self, ENTRY, Entry, Manifest, Meta, Stored};
+use super::index::{self, Entry, Manifest, Meta, Stored, blocks};
 use super::rules::Rule;
 use super::rules::pass::Evaluator;
 use super::walk::walk;
@@ -22,7 +23,7 @@ mod file;
 mod snapshot;
 
 use file::{Checked, fingerprint};
-pub(crate) use file::{changed, hash_of, kept, read_part};
+pub(crate) use file::{changed, hash_of, kept, read_at, read_part};
 use snapshot::{Cases, Wish};
 
 /// Idle connections to the index.
@@ -53,6 +54,7 @@ pub struct Catalog {
     /// By source, what finds the rules that a record meets. None if no rule can match.
     evaluators: Mutex<HashMap<i64, Option<Evaluator>>>,
     idle: Mutex<Vec<Connection>>,
+    pub(crate) answers: Answers,
     /// Files that changed and still hold the bytes that were indexed.
     checked: Mutex<HashMap<String, Checked>>,
     /// The acts of each alert by its text, which all Experts over these files ask for.
@@ -155,6 +157,7 @@ impl Catalog {
             rules: meta.rules,
             evaluators: Mutex::new(HashMap::new()),
             idle: Mutex::new(Vec::new()),
+            answers: Answers::default(),
             checked: Mutex::new(HashMap::new()),
             listed: Mutex::new(HashMap::new()),
         }
@@ -254,16 +257,8 @@ impl Catalog {
             return Err(missing(format!(": no such file is loaded; there are {}", known.join(", "))));
         };
         let wanted = i64::try_from(line).unwrap_or(i64::MAX);
-        let sql = format!(
-            "SELECT {ENTRY} FROM rec WHERE id BETWEEN
-               (SELECT first FROM block WHERE source=?1 AND last_line>=?2 ORDER BY first_line LIMIT 1)
-               AND (SELECT last FROM block WHERE source=?1 AND first_line<=?2 ORDER BY first_line DESC, last DESC LIMIT 1)
-             AND line=?2 AND nth=?3"
-        );
         let place = i64::try_from(source).unwrap_or(i64::MAX);
-        let found = self.with_index(|db| {
-            Ok(db.prepare_cached(&sql)?.query_row((place, wanted, i64::from(nth)), index::entry).optional()?)
-        })?;
+        let found = self.with_index(|db| Ok(blocks::at_line(db, place, wanted, i64::from(nth))?))?;
         let lines = self.sources.get(source).map_or(0, |s| s.lines);
         found.ok_or_else(|| {
             let of_events = self.sources.get(source).is_some_and(|s| s.format == Format::Evtx);
@@ -306,6 +301,7 @@ impl Catalog {
         &self.root
     }
 
+    #[cfg(test)]
     pub(crate) fn index_path(&self) -> &Path {
         &self.index
     }

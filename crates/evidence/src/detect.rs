@@ -5,6 +5,8 @@ use super::formats::{self, LineFormat};
 use super::source::Format;
 use super::split::{Cut, Cutter, Join, Json, JsonPlace, Lines};
 use super::text::Events;
+use super::time::text::{self, Reading};
+use super::time::{Class, names};
 
 const LINES_MAX: usize = 200;
 
@@ -104,7 +106,8 @@ fn as_json(text: &str, lines: &[&str]) -> Option<(Cut, Shape)> {
     if objects * 2 >= lines.len() && objects > 0 {
         // Check several lines, because a single record may contain a list of objects.
         let keys = lines.first().and_then(|line| container(line));
-        let keys = keys.filter(|keys| lines.iter().take(20).all(|l| container(l).as_ref() == Some(keys)));
+        let alike = |keys: &Vec<String>| lines.iter().take(20).all(|l| container(l).as_ref() == Some(keys));
+        let keys = keys.filter(|keys| alike(keys) && !lines.iter().skip(1).any(|line| has_time(line, keys)));
         return match keys {
             Some(keys) => Some(array(keys)),
             None => Some((plain_cut(), Shape::of(Format::Ndjson))),
@@ -205,6 +208,21 @@ fn container(text: &str) -> Option<Vec<String>> {
         .filter(|(keys, elements, bytes)| bytes * 2 > total && (named(keys) || *elements >= 8))
         .max_by_key(|(_, _, bytes)| *bytes)
         .map(|(keys, ..)| keys)
+}
+
+/// Whether the object has a time, but the objects in the array at `keys` do not: then the object is the record.
+fn has_time(object: &str, keys: &[String]) -> bool {
+    let (mut outside, mut inside) = (false, false);
+    let inner = format!("{}.", keys.join("."));
+    let _ = json::flatten(object, "", &mut |path, value| {
+        let is_time = matches!(names::class(path), Class::Utc | Class::Own(_))
+            && text::parse(&value, Reading { numbers: true, day_first: false }).is_some();
+        match path.starts_with(&inner) {
+            true => inside |= is_time,
+            false => outside |= is_time,
+        }
+    });
+    outside && !inside
 }
 
 fn as_xml(text: &str) -> Option<(Cut, Shape)> {

@@ -1,4 +1,4 @@
-//! The index: one SQLite file with place and time of each record.
+//! The index: one SQLite file with place and time of each record, block by block.
 //!
 //! It can always be built again. It is therefore written without a journal, under another name, and renamed when
 //! complete.
@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use casebook_protocol::{Precision, TimeBasis, Timestamp};
-use rusqlite::{Connection, OpenFlags, Row, params};
+use rusqlite::{Connection, OpenFlags, params};
 use serde::{Deserialize, Serialize};
 
 use super::LoadError;
@@ -17,10 +17,12 @@ use super::source::{Skipped, Source};
 use super::time::clock::{Offset, zone};
 use super::time::year;
 
+pub(crate) mod blocks;
 pub(crate) mod hits;
+mod packed;
 
 /// Raise it when the stored data or the way to find it changes.
-pub(crate) const VERSION: u32 = 16;
+pub(crate) const VERSION: u32 = 17;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Stored {
@@ -138,19 +140,15 @@ pub(crate) struct Block {
 
 const SCHEMA: &str = "
     CREATE TABLE meta(value TEXT NOT NULL);
-    CREATE TABLE rec(id INTEGER PRIMARY KEY, source INTEGER NOT NULL, line INTEGER NOT NULL, nth INTEGER NOT NULL,
-        start INTEGER NOT NULL, length INTEGER NOT NULL, time INTEGER, basis INTEGER NOT NULL, precision INTEGER NOT NULL,
-        field INTEGER, ingested INTEGER, flags INTEGER NOT NULL);
-    CREATE TABLE block(id INTEGER PRIMARY KEY, source INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
-        first_line INTEGER NOT NULL, last_line INTEGER NOT NULL, early INTEGER, late INTEGER, filter BLOB NOT NULL);
+    CREATE TABLE block(id INTEGER PRIMARY KEY, last INTEGER NOT NULL, source INTEGER NOT NULL, first_line INTEGER NOT NULL,
+        last_line INTEGER NOT NULL, timed INTEGER NOT NULL, early INTEGER, late INTEGER, start INTEGER NOT NULL,
+        length INTEGER NOT NULL, apart INTEGER NOT NULL, records BLOB NOT NULL, filter BLOB NOT NULL);
     CREATE TABLE rule(id INTEGER PRIMARY KEY, value TEXT NOT NULL);
     CREATE TABLE rule_total(rule INTEGER NOT NULL, source INTEGER NOT NULL, hits INTEGER NOT NULL, first INTEGER, last INTEGER);
     CREATE TABLE rule_hit(rule INTEGER NOT NULL, source INTEGER NOT NULL, record INTEGER NOT NULL, time INTEGER, grp TEXT);
     CREATE TEMP TABLE carried(rule INTEGER NOT NULL, source INTEGER NOT NULL, record INTEGER NOT NULL, time INTEGER NOT NULL,
         held TEXT NOT NULL);
 ";
-
-pub(crate) const ENTRY: &str = "id, source, line, nth, start, length, time, basis, precision, field, ingested, flags";
 
 #[derive(Debug)]
 pub(crate) struct Writer {
@@ -190,29 +188,24 @@ impl Writer {
 
     fn try_add(&self, block: &Block) -> rusqlite::Result<()> {
         let (Some(first), Some(last)) = (block.entries.first(), block.entries.last()) else { return Ok(()) };
-        let mut insert = self.db.prepare_cached("INSERT INTO rec VALUES(?,?,?,?,?,?,?,?,?,?,?,?)")?;
-        for e in &block.entries {
-            let flags = i64::from(e.malformed) | i64::from(e.oversize) << 1;
-            insert.execute(params![
-                e.id,
-                e.source,
-                e.line,
-                e.nth,
-                e.offset,
-                e.length,
-                e.time,
-                basis_number(e.basis),
-                precision_number(e.precision),
-                e.field,
-                e.ingested,
-                flags
-            ])?;
-        }
         let early = block.entries.iter().filter_map(|e| e.time).min();
         let late = block.entries.iter().filter_map(|e| e.time).max();
-        self.db
-            .prepare_cached("INSERT INTO block(source, first, last, first_line, last_line, early, late, filter) VALUES(?,?,?,?,?,?,?,?)")?
-            .execute(params![first.source, first.id, last.id, first.line, last.line, early, late, block.filter])?;
+        let timed = block.entries.iter().filter(|e| e.time.is_some()).count();
+        self.db.prepare_cached("INSERT INTO block VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)")?.execute(params![
+            first.id,
+            last.id,
+            first.source,
+            first.line,
+            last.line,
+            i64::try_from(timed).unwrap_or(i64::MAX),
+            early,
+            late,
+            first.offset,
+            last.offset + last.length - first.offset,
+            block.entries.iter().any(|e| e.oversize),
+            packed::pack(&block.entries),
+            block.filter
+        ])?;
         Ok(())
     }
 
@@ -221,9 +214,7 @@ impl Writer {
         let json = serde_json::to_string(meta).unwrap_or_default();
         let done = || -> rusqlite::Result<()> {
             self.db.execute("INSERT INTO meta VALUES(?)", [json])?;
-            self.db.execute_batch(
-                "CREATE INDEX rec_time ON rec(time); CREATE INDEX block_place ON block(source, first_line); COMMIT; ANALYZE;",
-            )
+            self.db.execute_batch("CREATE INDEX block_place ON block(source, first_line); COMMIT; ANALYZE;")
         };
         done().map_err(|source| LoadError::Index { path: self.building.clone(), source })?;
         drop(self.db);
@@ -255,50 +246,4 @@ pub(crate) fn meta(path: &Path) -> Option<Meta> {
     let db = open(path).ok()?;
     let json: String = db.query_row("SELECT value FROM meta", [], |row| row.get(0)).ok()?;
     serde_json::from_str::<Meta>(&json).ok().filter(|meta| meta.version == VERSION)
-}
-
-pub(crate) fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
-    let flags: i64 = row.get(11)?;
-    Ok(Entry {
-        id: row.get(0)?,
-        source: row.get(1)?,
-        line: row.get(2)?,
-        nth: row.get(3)?,
-        offset: row.get(4)?,
-        length: row.get(5)?,
-        time: row.get(6)?,
-        basis: basis_of(row.get(7)?),
-        precision: precision_of(row.get(8)?),
-        field: row.get(9)?,
-        ingested: row.get(10)?,
-        malformed: flags & 1 != 0,
-        oversize: flags & 2 != 0,
-    })
-}
-
-const BASES: [TimeBasis; 5] =
-    [TimeBasis::Inferred, TimeBasis::Aggregation, TimeBasis::Ingestion, TimeBasis::ClockCorrected, TimeBasis::Record];
-const PRECISIONS: [Precision; 6] = [
-    Precision::Nanosecond,
-    Precision::Microsecond,
-    Precision::Millisecond,
-    Precision::Second,
-    Precision::Minute,
-    Precision::Day,
-];
-
-fn basis_number(basis: TimeBasis) -> i64 {
-    BASES.iter().zip(0..).find(|(b, _)| **b == basis).map_or(0, |(_, n)| n)
-}
-
-pub(crate) fn basis_of(number: i64) -> TimeBasis {
-    usize::try_from(number).ok().and_then(|n| BASES.get(n)).copied().unwrap_or(TimeBasis::Inferred)
-}
-
-fn precision_number(precision: Precision) -> i64 {
-    PRECISIONS.iter().zip(0..).find(|(p, _)| **p == precision).map_or(3, |(_, n)| n)
-}
-
-fn precision_of(number: i64) -> Precision {
-    usize::try_from(number).ok().and_then(|n| PRECISIONS.get(n)).copied().unwrap_or(Precision::Second)
 }

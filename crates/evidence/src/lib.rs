@@ -8,12 +8,14 @@
 //! the format is kept, marked and counted.
 
 mod acts;
+mod answers;
 mod catalog;
 mod classify;
 mod collection;
 mod coverage;
 mod declared;
 mod detect;
+mod encoded;
 mod error;
 pub mod facet;
 mod fields;
@@ -41,6 +43,7 @@ pub use casebook_protocol::DOMAINS;
 pub use catalog::Catalog;
 pub use classify::known_fields;
 pub use declared::{Declared, FilePattern, Origin, SourceRule, Zone, counted};
+pub use encoded::decodings;
 pub use error::{LoadError, ReadError};
 pub use fields::payload::is_message;
 pub use hint::pointed;

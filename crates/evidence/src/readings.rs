@@ -4,6 +4,7 @@
 //! `&quot;cmd&quot;` (XML) or `""cmd""` (CSV). A term matches if any reading contains it.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use aho_corasick::AhoCorasick;
 use memchr::memmem::Finder;
@@ -11,19 +12,26 @@ use memchr::memmem::Finder;
 use super::fields::{Shape, json, parse, xml};
 use super::source::Format;
 
+mod grams;
+
+pub(crate) use grams::{Grams, may_hold};
+
 /// Lower case.
 #[derive(Debug, Clone)]
 pub(crate) struct Term {
     finder: Finder<'static>,
+    /// The longest part that is written alike in all readings.
+    core: Finder<'static>,
     grams: Vec<u32>,
 }
 
 impl Term {
     pub(crate) fn new(text: &str) -> Self {
         let lower = text.to_ascii_lowercase();
-        let mut grams = Vec::new();
-        each_gram(lower.as_bytes(), &mut |gram| grams.push(gram));
-        Self { finder: Finder::new(lower.as_bytes()).into_owned(), grams }
+        let mut hashes = Vec::new();
+        grams::each_gram(lower.as_bytes(), &mut |gram| hashes.push(gram));
+        let core = Finder::new(core(lower.as_bytes())).into_owned();
+        Self { finder: Finder::new(lower.as_bytes()).into_owned(), core, grams: hashes }
     }
 
     /// `lower` must be in lower case.
@@ -36,16 +44,80 @@ impl Term {
 pub(crate) struct Terms {
     each: Vec<Term>,
     any: bool,
-    many: Option<AhoCorasick>,
+    many: Option<Many>,
+}
+
+/// Many terms, of which one is enough.
+#[derive(Debug, Clone)]
+struct Many {
+    whole: AhoCorasick,
+    /// The part of each term that is written alike in all readings.
+    cores: AhoCorasick,
 }
 
 const ONE_BY_ONE: usize = 8;
 
+/// The bytes of a block in lower case.
+#[derive(Debug)]
+pub(crate) struct Text {
+    lower: Vec<u8>,
+    others: Others,
+}
+
+/// How readings of records may differ from their bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Others {
+    /// The bytes are the only reading.
+    None,
+    /// Characters that a format escapes.
+    Escaped,
+    /// Any characters.
+    Any,
+}
+
+impl Text {
+    pub(crate) fn new(block: &[u8]) -> Self {
+        Self { lower: block.to_ascii_lowercase(), others: Others::of(block) }
+    }
+}
+
+impl Others {
+    fn of(block: &[u8]) -> Self {
+        if only_reading(block) {
+            return Self::None;
+        }
+        let found = |mark: &str| memchr::memmem::find(block, mark.as_bytes()).is_some();
+        let mut rest = block;
+        while let Some(at) = memchr::memmem::find(rest, b"\\u") {
+            rest = rest.get(at + 2..).unwrap_or_default();
+            if rest.get(..4).is_some_and(|code| code.iter().all(u8::is_ascii_hexdigit)) {
+                return Self::Any;
+            }
+        }
+        if found("audit(") || found("&#") { Self::Any } else { Self::Escaped }
+    }
+}
+
+/// The longest part of `lower` without characters that a format escapes.
+fn core(lower: &[u8]) -> &[u8] {
+    let is_plain = |byte: &u8| (byte.is_ascii_graphic() || *byte == b' ') && !b"\\/\"&;'<>".contains(byte);
+    lower.split(|byte| !is_plain(byte)).max_by_key(|part| part.len()).unwrap_or_default()
+}
+
 impl Terms {
     pub(crate) fn new(texts: &[&str], any: bool) -> Self {
-        let lower = texts.iter().map(|text| text.to_ascii_lowercase());
-        let many = if any && texts.len() > ONE_BY_ONE { AhoCorasick::new(lower).ok() } else { None };
+        let lower: Vec<String> = texts.iter().map(|text| text.to_ascii_lowercase()).collect();
+        let many = || {
+            let cores = AhoCorasick::new(lower.iter().map(|text| core(text.as_bytes()))).ok()?;
+            Some(Many { whole: AhoCorasick::new(&lower).ok()?, cores })
+        };
+        let many = if any && texts.len() > ONE_BY_ONE { many() } else { None };
         Self { each: texts.iter().map(|text| Term::new(text)).collect(), any, many }
+    }
+
+    /// Terms that a record must have, all of them.
+    pub(crate) const fn all(each: Vec<Term>) -> Self {
+        Self { each, any: false, many: None }
     }
 
     pub(crate) const fn is_empty(&self) -> bool {
@@ -64,7 +136,7 @@ impl Terms {
         let Some(many) = &self.many else { return holds(shape, raw, &self.each, self.any) };
         let mut found = false;
         each(shape, raw, &mut |lower| {
-            found = many.is_match(lower);
+            found = many.whole.is_match(lower);
             found
         });
         found
@@ -73,7 +145,7 @@ impl Terms {
     pub(crate) fn mark(&self, shape: &Shape, raw: &[u8], held: &mut [bool]) {
         each(shape, raw, &mut |lower| {
             match &self.many {
-                Some(many) => many.find_overlapping_iter(lower).for_each(|found| {
+                Some(many) => many.whole.find_overlapping_iter(lower).for_each(|found| {
                     if let Some(held) = held.get_mut(found.pattern().as_usize()) {
                         *held = true;
                     }
@@ -94,16 +166,29 @@ impl Terms {
         }
     }
 
-    /// True if no record of `block` can contain the terms. Applies only if the bytes are the only reading.
-    pub(crate) fn cannot_be_in(&self, block: &[u8]) -> bool {
-        if self.each.is_empty() || !only_reading(block) {
-            return false;
-        }
-        let lower = block.to_ascii_lowercase();
+    /// False if no record of the block can contain the terms.
+    pub(crate) fn may_be_in_text(&self, text: &Text) -> bool {
+        self.may_be_in_part(text, &text.lower)
+    }
+
+    /// Whether the record at `own` in the block contains the terms.
+    pub(crate) fn held_in(&self, text: &Text, own: Range<usize>, shape: &Shape, raw: &[u8]) -> bool {
+        let lower = text.lower.get(own).unwrap_or_default();
+        self.may_be_in_part(text, lower) && (text.others == Others::None || self.held(shape, raw))
+    }
+
+    fn may_be_in_part(&self, text: &Text, lower: &[u8]) -> bool {
+        let whole = match text.others {
+            Others::None => true,
+            Others::Escaped => false,
+            Others::Any => return true,
+        };
+        let is_in = |term: &Term| if whole { &term.finder } else { &term.core }.find(lower).is_some();
         match (&self.many, self.any) {
-            (Some(many), _) => !many.is_match(&lower),
-            (None, true) => !self.each.iter().any(|t| t.is_in(&lower)),
-            (None, false) => !self.each.iter().all(|t| t.is_in(&lower)),
+            _ if self.each.is_empty() => true,
+            (Some(many), _) => if whole { &many.whole } else { &many.cores }.is_match(lower),
+            (None, true) => self.each.iter().any(is_in),
+            (None, false) => self.each.iter().all(is_in),
         }
     }
 }
@@ -186,86 +271,14 @@ fn unescape(text: &str) -> String {
     out
 }
 
-/// A Bloom filter with one hash over the four-byte sequences of a block. It skips most blocks without a term and
-/// never skips a block that contains one.
-#[derive(Debug)]
-pub(crate) struct Grams {
-    words: Vec<u64>,
-}
-
-const BITS: usize = 1 << 18;
-
-impl Grams {
-    pub(crate) fn new() -> Self {
-        Self { words: vec![0; BITS / 64] }
-    }
-
-    pub(crate) fn add(&mut self, lower: &[u8]) {
-        let words = &mut self.words;
-        each_gram(lower, &mut |gram| {
-            let at = gram as usize & (BITS - 1);
-            if let Some(word) = words.get_mut(at / 64) {
-                *word |= 1 << (at % 64);
-            }
-        });
-    }
-
-    /// Adds all readings of the records in `raw`, each of which ends at one of `ends`.
-    pub(crate) fn add_all(&mut self, shape: &Shape, raw: &[u8], ends: impl Iterator<Item = usize>) {
-        let plain = only_reading(raw).then(|| raw.to_ascii_lowercase());
-        let mut from = 0;
-        for end in ends {
-            match &plain {
-                Some(lower) => self.add(lower.get(from..end).unwrap_or_default()),
-                None => each(shape, raw.get(from..end).unwrap_or_default(), &mut |lower| {
-                    self.add(lower);
-                    false
-                }),
-            }
-            from = end;
-        }
-    }
-
-    /// Returns the filter, as small as possible while still sparse, and starts an empty one.
-    pub(crate) fn take(&mut self) -> Vec<u8> {
-        let mut words = std::mem::take(&mut self.words);
-        self.words = vec![0; BITS / 64];
-        let mut set: usize = words.iter().map(|w| w.count_ones() as usize).sum();
-        while words.len() > 16 && set * 8 <= words.len() * 64 {
-            let half = words.len() / 2;
-            let (low, high) = words.split_at_mut(half);
-            low.iter_mut().zip(high).for_each(|(a, b)| *a |= *b);
-            words.truncate(half);
-            set = words.iter().map(|w| w.count_ones() as usize).sum();
-        }
-        words.iter().flat_map(|w| w.to_le_bytes()).collect()
-    }
-}
-
-pub(crate) fn may_hold(filter: &[u8], term: &Term) -> bool {
-    let bits = filter.len() * 8;
-    if !bits.is_power_of_two() {
-        return true;
-    }
-    term.grams.iter().all(|gram| {
-        let at = *gram as usize & (bits - 1);
-        filter.get(at / 8).is_none_or(|byte| byte >> (at % 8) & 1 == 1)
-    })
-}
-
-fn each_gram(lower: &[u8], sink: &mut dyn FnMut(u32)) {
-    for window in lower.windows(4) {
-        if let [a, b, c, d] = window {
-            let mut hash = u32::from_le_bytes([*a, *b, *c, *d]).wrapping_mul(0x9e37_79b1);
-            hash ^= hash >> 15;
-            sink(hash.wrapping_mul(0x85eb_ca77) >> 3);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    const PARTS: [&str; 14] =
+        ["a", "Bc", "\\\\", "\\n", "\\u0041", "\\\"", "&amp;", "&#66;", "&x", "\"\"", "ü", " ", "users", "\\\\users"];
 
     fn check(format: Format, raw: &str, term: &str, expect: bool) {
         let shape = Shape::of(format);
@@ -321,15 +334,38 @@ mod tests {
         assert!(!Terms::new(&["x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9"], true).held(&shape, raw));
     }
 
-    #[test]
-    fn a_filter_hides_most_of_what_is_not_there() {
-        let mut grams = Grams::new();
-        for i in 0..500 {
-            grams.add(format!("{{\"user\":\"bob{i}\",\"ip\":\"10.0.{i}.1\"}}").as_bytes());
+    proptest! {
+        #[test]
+        fn term_of_a_reading_is_in_the_text_of_its_block(
+            parts in prop::collection::vec(prop::sample::select(PARTS.to_vec()), 1..12),
+            from in 0..40usize,
+            length in 1..12usize,
+        ) {
+            let raw = parts.concat();
+            let shape = Shape::of(Format::Ndjson);
+            let text = Text::new(raw.as_bytes());
+            let mut readings = Vec::new();
+            each(&shape, raw.as_bytes(), &mut |lower| {
+                readings.push(String::from_utf8_lossy(lower).into_owned());
+                false
+            });
+            for reading in readings {
+                let term: String = reading.chars().skip(from).take(length).collect();
+                let filler = ["zz1", "zz2", "zz3", "zz4", "zz5", "zz6", "zz7", "zz8", "zz9"];
+                let many: Vec<&str> = filler.into_iter().chain([term.as_str()]).collect();
+                for terms in [Terms::new(&[&term], false), Terms::new(&[&term], true), Terms::new(&many, true)] {
+                    prop_assert!(terms.may_be_in_text(&text), "{term} in {raw}");
+                    prop_assert!(terms.held_in(&text, 0..raw.len(), &shape, raw.as_bytes()), "{term} in {raw}");
+                }
+            }
         }
-        let filter = grams.take();
-        assert!(filter.len() <= 16 << 10);
-        let hit = (0..200).filter(|i| may_hold(&filter, &Term::new(&format!("alice-{i}-nowhere")))).count();
-        assert!(hit < 4, "{hit}");
+    }
+
+    #[test]
+    fn block_without_a_term_is_passed_over() {
+        let text = Text::new(br#"{"Image":"C:\\users\\cmd.exe","m":"a & b"}"#);
+        assert_eq!(text.others, Others::Escaped);
+        assert!(!Terms::new(&[r"C:\users\net.exe"], false).may_be_in_text(&text));
+        assert!(Terms::new(&[r"C:\users\cmd.exe"], false).may_be_in_text(&text));
     }
 }

@@ -305,18 +305,10 @@ mod tests {
     #[test]
     fn a_host_is_no_name_that_two_findings_share() {
         let entity = |kind, value: &str| Entity { kind, value: value.into() };
+        let claim = "Recorded on `WEB-07.corp`: `mara` ran `/usr/bin/id`";
         let draft = FindingDraft {
-            kind: FindingKind::Occurrence,
-            claim: "Recorded on `WEB-07.corp`: `mara` ran `/usr/bin/id`".into(),
-            time: None,
             entities: vec![entity(EntityKind::Host, "web-07.corp"), entity(EntityKind::User, "CORP\\mara")],
-            bearing: Bearing::Neutral,
-            weight: Weight::Weak,
-            about_alert: true,
-            technique: None,
-            confidence: Score::clamped(0.8),
-            citations: Vec::new(),
-            look_next: None,
+            ..FindingDraft::neutral(FindingKind::Occurrence, claim.into())
         };
         assert_eq!(names(&draft), ["id", "mara"].map(str::to_owned).into());
     }

@@ -1,22 +1,18 @@
 //! The records in tool results, without duplicates.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use casebook_agent::reasoner::Done;
 use casebook_protocol::tool::{RESULT_TOOLS, server_of};
 use casebook_protocol::{Bearing, CallId, CallStatus, EventTime, Precision, TimeBasis, Timestamp, ToolCall, Weight};
 use casebook_trust::claim::{Corpus, has_word};
-use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::kin::Kin;
+use casebook_evidence::decodings;
 use casebook_evidence::facet::of_honeypot;
 use casebook_evidence::facet::{Class, Facet, Facets, last};
-
-/// How often a text may be encoded.
-const CODES: usize = 3;
 
 /// A Sigma rule that a record meets.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -148,19 +144,6 @@ fn text_of(value: &Value) -> String {
     one.as_str().map_or_else(|| one.to_string(), str::to_owned)
 }
 
-/// Without percent codes, which may be codes of codes: a name in a web address is the name of a file.
-fn decoded(text: &str) -> Cow<'_, str> {
-    let once = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
-    let mut text = Cow::Borrowed(text);
-    for _ in 0..CODES {
-        if !text.contains('%') {
-            break;
-        }
-        text = Cow::Owned(once(&text));
-    }
-    text
-}
-
 pub(super) fn read(call: &CallId, pointer: String, item: &Value) -> Option<Rec> {
     let text = |key: &str| item.get(key).and_then(Value::as_str);
     let raw = text("raw").unwrap_or_default().to_owned();
@@ -172,7 +155,9 @@ pub(super) fn read(call: &CallId, pointer: String, item: &Value) -> Option<Rec> 
         .map(|(k, v)| (k.clone(), text_of(v)))
         .collect();
     let facets = Facets::read(&fields, &raw);
-    let lower = decoded(facets.get(Facet::Text).unwrap_or(&raw)).to_lowercase();
+    let written = facets.get(Facet::Text).unwrap_or(&raw);
+    // A name in a web address is the name of a file.
+    let lower = decodings(written).last().as_deref().unwrap_or(written).to_lowercase();
     let known = |key: &str| item.get(key).cloned().unwrap_or(Value::Null);
     let mut shows: Vec<Rule> = serde_json::from_value(known("rules")).unwrap_or_default();
     shows.retain(|rule| rule.bearing != Bearing::Exonerating || !of_honeypot(&fields));

@@ -131,7 +131,9 @@ impl<'a> Hit<'a> {
         if bearing != Bearing::Incriminating {
             return None;
         }
-        let last = self.records.last()?;
+        // A series is an event of the time when it began. In an order of steps, the last one completes the event.
+        let ordered = text(self.rule, "correlation") == "temporal_ordered";
+        let of_time = if ordered { self.records.last() } else { self.records.first() };
         let counts = self.counts();
         let mut corpus = rec::corpus(&self.records);
         counts.iter().for_each(|(_, count)| corpus.add_number(*count));
@@ -146,7 +148,7 @@ impl<'a> Hit<'a> {
         };
         let mut citations: Vec<Citation> = self.records.iter().rev().map(compose::cite).collect();
         citations.extend(counts.iter().map(count));
-        let time = last.event_time();
+        let time = of_time?.event_time();
         let kind = if time.is_some() { FindingKind::Occurrence } else { FindingKind::State };
         Some(FindingDraft {
             time,
@@ -231,6 +233,18 @@ mod tests {
             "fields": {"src_ip": "192.0.2.9", "user": "root", "message": raw}})
     }
 
+    fn counted() -> Done {
+        let rule = json!({"rule": "x", "title": "Many passwords refused", "level": "high", "bearing": "incriminating",
+            "strength": "strong", "correlation": "event_count"});
+        let hit =
+            json!({"rule": "x", "title": "Many passwords refused", "count": 147, "by": {}, "first": 0, "record": 1});
+        let refused = "sshd[1]: Failed password for root from 192.0.2.9 port 4 ssh2";
+        let mut later = record(147, refused);
+        later["time"] = json!("2026-03-01T10:30:00Z");
+        let result = json!({"total": 1, "rules": [rule], "hits": [hit], "records": [record(1, refused), later]});
+        Rec::answered("r1.investigate.identity.t3.0", TOOL, "{}", &result.to_string())
+    }
+
     fn answer(title: &str, bearing: &str) -> Done {
         let rule = json!({"rule": "x", "title": title, "level": "high", "bearing": bearing, "strength": "strong",
             "technique": "T1110.001", "correlation": "temporal_ordered",
@@ -266,6 +280,15 @@ mod tests {
         assert_eq!((found.bearing, found.weight), (Bearing::Incriminating, Weight::Strong));
         assert_eq!(found.technique.as_deref(), Some("T1110.001"));
         assert_eq!(found.citations.len(), 4);
+    }
+
+    #[test]
+    fn a_series_has_the_time_of_its_first_record() {
+        let done = counted();
+        let json: Value = serde_json::from_str(&done.result).unwrap();
+        let finding = Hit::read(&done, &json, 0).unwrap().finding().unwrap();
+        assert_eq!(finding.time.unwrap().at.to_string(), "2026-03-01T10:00:00Z");
+        assert_eq!(finding.claim, "Many passwords refused: 147 records.");
     }
 
     #[test]

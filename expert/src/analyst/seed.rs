@@ -169,7 +169,11 @@ fn text_seeds(
         add(text, kind);
         let mut parts = text.split(['/', '\\']).filter(|p| p.len() >= 5);
         match kind {
-            EntityKind::User => parts.for_each(|part| add(part, kind)),
+            // Every account of a domain has its name.
+            EntityKind::User => {
+                let account = text.rsplit('\\').next().unwrap_or(text);
+                account.split('/').filter(|part| part.len() >= 5).for_each(|part| add(part, kind));
+            }
             EntityKind::Host => short(text).into_iter().for_each(|part| add(part, kind)),
             EntityKind::File | EntityKind::Process => parts.next_back().into_iter().for_each(|part| add(part, kind)),
             _ => {}

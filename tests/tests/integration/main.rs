@@ -29,6 +29,7 @@ fn kills(unless_told: usize) -> usize {
 }
 
 mod architecture;
+mod bench;
 mod browser;
 mod calibrate;
 mod cases;

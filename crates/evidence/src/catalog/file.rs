@@ -16,6 +16,9 @@ use crate::split::OVERSIZE_KEPT;
 use crate::text::Hashing;
 use crate::walk::{Found, inode};
 
+/// Room that is reserved for what is read.
+const READ_AT_ONCE: usize = 1 << 20;
+
 pub(crate) fn kept(entry: &Entry) -> u64 {
     let length = u64::try_from(entry.length).unwrap_or(0);
     if entry.oversize { length.min(OVERSIZE_KEPT as u64) } else { length }
@@ -25,9 +28,12 @@ pub(crate) fn read_part(file: &mut File, entry: &Entry, offset: u64, length: u64
     let whole = u64::try_from(entry.length).unwrap_or(0);
     let start = u64::try_from(entry.offset).unwrap_or(0);
     let offset = offset.min(whole);
-    let length = length.min(whole - offset);
-    file.seek(SeekFrom::Start(start + offset))?;
-    let mut bytes = Vec::new();
+    read_at(file, start + offset, length.min(whole - offset))
+}
+
+pub(crate) fn read_at(file: &mut File, start: u64, length: u64) -> io::Result<Vec<u8>> {
+    file.seek(SeekFrom::Start(start))?;
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0).min(READ_AT_ONCE));
     let read = file.take(length).read_to_end(&mut bytes)?;
     if (read as u64) < length {
         return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file is shorter than when it was loaded"));

@@ -87,6 +87,13 @@ pub(super) const SIGNATURES: &[Known] = &[
         "Entra directory audit events",
     ),
     known(
+        &["operationname", "activitydatetime"],
+        &["initiatedby.user.userprincipalname", "initiatedby.user.id", "initiatedby.app.displayname"],
+        "identity",
+        "entra-audit",
+        "Entra directory audit events",
+    ),
+    known(
         &["operationname", "resourceid"],
         &["caller", "claims", "identity.claims.aud", "callerip", "subscriptionid", "calleripaddress"],
         "cloud",

@@ -130,8 +130,7 @@ fn by_format(shape: &Shape, text: &str, out: &mut Vec<(String, String)>) -> bool
         Format::W3c => table::name(&shape.columns, table::w3c_cells(text), out),
         Format::Syslog | Format::SyslogIso => match syslog::header(text) {
             Some(header) => {
-                syslog::fields(&header, out);
-                payload::expand("message", header.message, out);
+                spoken(&header, out);
                 true
             }
             None => false,
@@ -200,6 +199,13 @@ fn leading_header(text: &str, out: &mut Vec<(String, String)>) {
     }
 }
 
+/// The fields of a header and of its message.
+fn spoken(header: &syslog::Header<'_>, out: &mut Vec<(String, String)>) {
+    if !syslog::fields(header, out) {
+        payload::expand("message", header.message, out);
+    }
+}
+
 fn pairs(text: &str, out: &mut Vec<(String, String)>) -> bool {
     let body = match syslog::header(text) {
         Some(header) => {
@@ -225,8 +231,7 @@ fn pairs(text: &str, out: &mut Vec<(String, String)>) -> bool {
 /// at the place of the file.
 fn line(text: &str, place: Option<Place>, out: &mut Vec<(String, String)>) {
     if let Some(header) = syslog::header(text) {
-        syslog::fields(&header, out);
-        return payload::expand("message", header.message, out);
+        return spoken(&header, out);
     }
     let message = match begins_with_time(text) {
         Some((time, message)) => {
@@ -239,9 +244,8 @@ fn line(text: &str, place: Option<Place>, out: &mut Vec<(String, String)>) {
                 match place.and_then(|_| behind_words(text)) {
                     Some(header) => {
                         let mut fields = Vec::new();
-                        syslog::fields(&header, &mut fields);
-                        out.extend(fields.into_iter().filter(|(name, _)| name != "timestamp"));
-                        return payload::expand("message", header.message, out);
+                        spoken(&header, &mut fields);
+                        return out.extend(fields.into_iter().filter(|(name, _)| name != "timestamp"));
                     }
                     None => text,
                 }

@@ -108,7 +108,8 @@ fn structured_end(text: &str) -> usize {
     0
 }
 
-pub(crate) fn fields(header: &Header<'_>, out: &mut Fields) {
+/// True if the message is a well-known one, so that it has no other fields.
+pub(crate) fn fields(header: &Header<'_>, out: &mut Fields) -> bool {
     let mut add = |name: &str, value: Option<&str>| {
         if let Some(value) = value {
             out.push((name.to_owned(), value.to_owned()));
@@ -123,9 +124,7 @@ pub(crate) fn fields(header: &Header<'_>, out: &mut Fields) {
     for pair in super::keyvalue::pairs(header.structured, super::keyvalue::Reach::Word) {
         out.push((format!("sd.{}", pair.key), pair.value.trim_end_matches(']').to_owned()));
     }
-    if let Some(program) = header.program {
-        known(program, header.message, out);
-    }
+    header.program.is_some_and(|program| known(program, header.message, out))
 }
 
 /// Messages whose wording has been stable for decades. Group names become field names.
@@ -185,11 +184,11 @@ pub(crate) fn collected(message: &str) -> Option<Fields> {
         _ => return None,
     };
     let mut found = Fields::new();
-    known(program, message, &mut found);
-    (!found.is_empty()).then_some(found)
+    known(program, message, &mut found).then_some(found)
 }
 
-pub(crate) fn known(program: &str, message: &str, out: &mut Fields) {
+/// False if the message is not one of [`KNOWN`].
+pub(crate) fn known(program: &str, message: &str, out: &mut Fields) -> bool {
     let program = program.rsplit('/').next().unwrap_or(program).to_ascii_lowercase();
     for (of, pattern) in PATTERNS.iter() {
         let speaks = if *of == "pam_" { message.contains("pam_unix(") } else { program.starts_with(of) };
@@ -202,9 +201,10 @@ pub(crate) fn known(program: &str, message: &str, out: &mut Fields) {
                     out.push((name.to_owned(), value.as_str().to_owned()));
                 }
             }
-            return;
+            return true;
         }
     }
+    false
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ fn read(reader: &str, text: &str) -> Option<Vec<(String, String)>> {
         "plaso" => return plaso::event(text),
         "collected" => return syslog::collected(text),
         "message" => return Some(message::fields(text)),
-        "syslog" => syslog::fields(&syslog::header(text)?, &mut out),
+        "syslog" => drop(syslog::fields(&syslog::header(text)?, &mut out)),
         "payload" => payload::expand("m", text, &mut out),
         "keyvalue" => {
             let pairs = keyvalue::pairs(text, keyvalue::Reach::Word);

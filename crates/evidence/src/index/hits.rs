@@ -6,6 +6,7 @@ use casebook_protocol::Timestamp;
 use casebook_protocol::coverage::same_host;
 use rusqlite::{Connection, Row, params};
 
+use super::blocks::first_after;
 use super::{Stored, Writer};
 use crate::LoadError;
 use crate::rules::hits::{Hit, Kept};
@@ -76,12 +77,7 @@ fn silent(db: &Connection, sources: &[Stored], at: Place, host: &str) -> rusqlit
     let in_log = own.coverage.iter().filter(|one| !host.is_empty() && !same_host(&one.host, host));
     let others = of_others.chain(in_log.filter_map(|one| one.last)).filter_map(nanoseconds).max();
     let stopped = Stopped { at: at.time, host, coverage: &own.coverage, others };
-    stopped.silent(|after| {
-        // Blocks are nearly in the order of time, so few hold times on both sides.
-        let sql = "SELECT min(time) FROM rec WHERE time>?2 AND id BETWEEN
-            (SELECT min(first) FROM block WHERE source=?1 AND late>?2) AND (SELECT max(last) FROM block WHERE source=?1)";
-        db.query_row(sql, params![at.source, after], |row| row.get(0))
-    })
+    stopped.silent(|after| first_after(db, at.source, after))
 }
 
 fn number(rule: usize) -> i64 {

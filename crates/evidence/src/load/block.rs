@@ -46,8 +46,8 @@ impl BlockPlan {
         self.shape.format
     }
 
-    /// The rules over the lines of an event, which may stand in two blocks. The blocks of such a source are evaluated when
-    /// they are joined.
+    /// Evaluates rules over the events of a source. The lines of one event may be in two blocks, so such a source is
+    /// evaluated when its blocks are joined.
     pub(super) fn events(&self) -> Option<EventPass> {
         let rules = self.rules.as_ref().filter(|_| self.format() == Format::Auditd)?;
         EventPass::new(rules, &self.sensor, &self.file, self.format())

@@ -4,19 +4,11 @@ use std::collections::BTreeMap;
 
 use crate::ReadError;
 use crate::catalog::Catalog;
-use crate::index::{self, ENTRY, Entry};
+use crate::index::Entry;
+use crate::index::blocks::{entries, extents};
 
+use super::ordered::{Key, Order, Ordered};
 use super::scan::{Filter, Scanned, scan};
-
-/// Records without a time come last. Records with equal times are in order of place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
-    Time,
-    TimeDesc,
-    File,
-    /// By distance from this time, in nanoseconds since 1970.
-    Near(i64),
-}
 
 #[derive(Debug)]
 pub(crate) struct Page {
@@ -28,21 +20,6 @@ pub(crate) struct Page {
     pub(crate) held: Vec<u64>,
 }
 
-type Key = (bool, i64, i64);
-
-const TIMED: &str = " AND time IS NOT NULL";
-const UNTIMED: &str = " AND time IS NULL";
-
-fn key(order: Order, entry: &Entry) -> Key {
-    let (none, time) = (entry.time.is_none(), entry.time.unwrap_or(0));
-    match order {
-        Order::Time => (none, time, entry.id),
-        Order::TimeDesc => (none, -time, -entry.id),
-        Order::File => (false, 0, entry.id),
-        Order::Near(center) => (none, time.saturating_sub(center).saturating_abs(), entry.id),
-    }
-}
-
 pub(crate) fn page(
     catalog: &Catalog,
     filter: &Filter,
@@ -50,7 +27,7 @@ pub(crate) fn page(
     offset: usize,
     limit: usize,
 ) -> Result<Page, ReadError> {
-    if filter.by_time_only() && !matches!(order, Order::Near(_)) {
+    if filter.by_time_only() {
         return by_index(catalog, filter, order, offset, limit);
     }
     let most = offset.saturating_add(limit);
@@ -65,7 +42,7 @@ pub(crate) fn page(
             filter.terms.mark(hit.shape, hit.raw, &mut marks);
             held.iter_mut().zip(&marks).for_each(|(count, held)| *count += u64::from(*held));
         }
-        best.insert(key(order, hit.entry), *hit.entry);
+        best.insert(order.key(hit.entry), *hit.entry);
         if best.len() > most {
             best.pop_last();
         }
@@ -75,51 +52,30 @@ pub(crate) fn page(
 
 /// The index alone answers a query about time.
 fn by_index(catalog: &Catalog, filter: &Filter, order: Order, offset: usize, limit: usize) -> Result<Page, ReadError> {
-    let sources: Vec<String> = filter.sources.iter().map(ToString::to_string).collect();
-    let of = format!("source IN ({}){}", sources.join(","), filter.window("time", "time"));
-    // Records without a time come separately, so that SQLite can use the index on time.
-    let parts: &[(&str, &str)] = match order {
-        Order::File => &[("", "id")],
-        Order::TimeDesc => &[(TIMED, "time DESC, id DESC"), (UNTIMED, "id DESC")],
-        Order::Time | Order::Near(_) => &[(TIMED, "time, id"), (UNTIMED, "id")],
-    };
+    let (window, most) = (filter.window, offset.saturating_add(limit));
     catalog.with_index(|db| {
-        let mut page = Page { entries: Vec::new(), total: 0, scanned: Scanned::default(), held: Vec::new() };
-        let mut skip = u64::try_from(offset).unwrap_or(u64::MAX);
-        for (which, sorted) in parts {
-            let count = match filter.whole() {
-                true => known(catalog, filter, which),
-                false => {
-                    let sql = format!("SELECT COUNT(*) FROM rec WHERE {of}{which}");
-                    let count: i64 = db.prepare_cached(&sql)?.query_row([], |row| row.get(0))?;
-                    u64::try_from(count).unwrap_or(0)
-                }
-            };
-            page.total += count;
-            let room = limit.saturating_sub(page.entries.len());
-            if skip < count && room > 0 {
-                let sql =
-                    format!("SELECT {ENTRY} FROM rec WHERE {of}{which} ORDER BY {sorted} LIMIT {room} OFFSET {skip}");
-                let mut query = db.prepare_cached(&sql)?;
-                let rows = query.query_map([], index::entry)?;
-                for row in rows {
-                    page.entries.push(row?);
-                }
+        let (mut all, mut total) = (Vec::new(), 0);
+        for place in &filter.sources {
+            let of_source = extents(db, i64::try_from(*place).unwrap_or(i64::MAX), &window.of_blocks())?;
+            for extent in &of_source {
+                total += match extent.times {
+                    _ if window.is_whole() => extent.records(),
+                    Some((early, late)) if window.has(Some(early)) && window.has(Some(late)) => extent.timed,
+                    _ => entries(db, extent.id)?.iter().map(|entry| u64::from(window.has(entry.time))).sum(),
+                };
             }
-            skip = skip.saturating_sub(count);
+            all.extend(of_source);
         }
-        Ok(page)
-    })
-}
-
-/// The number of records in any window, with or without a time.
-fn known(catalog: &Catalog, filter: &Filter, which: &str) -> u64 {
-    let sources = filter.sources.iter().filter_map(|place| catalog.sources().get(*place));
-    sources
-        .map(|source| match which {
-            "" => source.records,
-            TIMED => source.records - source.untimed.min(source.records),
-            _ => source.untimed,
+        let mut ordered = Ordered::new(order, window, &all, most);
+        let mut found = Vec::new();
+        while let Some(entry) = ordered.next(&mut |id| Ok(entries(db, id)?))? {
+            found.push(entry);
+        }
+        Ok(Page {
+            entries: found.split_off(offset.min(found.len())),
+            total,
+            scanned: Scanned::default(),
+            held: Vec::new(),
         })
-        .sum()
+    })
 }

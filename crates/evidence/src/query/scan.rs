@@ -4,10 +4,11 @@ use std::cell::Cell;
 use std::fs::File;
 use std::ops::Range;
 
-use crate::catalog::{Catalog, Inner, kept, read_part};
+use crate::catalog::{Catalog, Inner, kept, read_at, read_part};
 use crate::fields::{self, Shape, Wanted};
-use crate::index::{self, ENTRY, Entry};
-use crate::readings::{Term, Terms, holds, may_hold};
+use crate::index::Entry;
+use crate::index::blocks::{BLOCK, Block};
+use crate::readings::{Terms, Text, may_hold};
 use crate::{ReadError, Source};
 
 use super::condition::{Condition, is_named, is_settled, may_be, may_have};
@@ -15,15 +16,37 @@ use super::condition::{Condition, is_named, is_settled, may_be, may_have};
 /// Bytes that one query may read. The answer says if the limit was reached.
 const SCAN_MAX: u64 = 8 << 30;
 
+/// Nanoseconds since 1970, inclusive. Records without a time are outside every window that has an edge.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Window {
+    pub(crate) from: Option<i64>,
+    pub(crate) to: Option<i64>,
+}
+
+impl Window {
+    pub(crate) const fn is_whole(self) -> bool {
+        self.from.is_none() && self.to.is_none()
+    }
+
+    pub(crate) fn has(self, time: Option<i64>) -> bool {
+        self.is_whole() || time.is_some_and(|t| self.from.is_none_or(|f| f <= t) && self.to.is_none_or(|to| t <= to))
+    }
+
+    /// A condition in SQL on blocks that may have records in the window.
+    pub(crate) fn of_blocks(self) -> String {
+        let from = self.from.map_or(String::new(), |from| format!(" AND late >= {from}"));
+        let to = self.to.map_or(String::new(), |to| format!(" AND early <= {to}"));
+        from + &to
+    }
+}
+
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Filter {
     /// Source numbers, ascending.
     pub(crate) sources: Vec<usize>,
     pub(crate) terms: Terms,
     pub(crate) conditions: Vec<Condition>,
-    /// Nanoseconds, inclusive. Records without a time are outside every window.
-    pub(crate) from: Option<i64>,
-    pub(crate) to: Option<i64>,
+    pub(crate) window: Window,
     /// The first record is enough: whether there is any.
     pub(crate) first: bool,
 }
@@ -31,17 +54,6 @@ pub(crate) struct Filter {
 impl Filter {
     pub(crate) const fn by_time_only(&self) -> bool {
         self.terms.is_empty() && self.conditions.is_empty()
-    }
-
-    pub(crate) const fn whole(&self) -> bool {
-        self.from.is_none() && self.to.is_none()
-    }
-
-    /// A condition on the columns `early` and `late`; pass `time` for both to test single records.
-    pub(crate) fn window(&self, early: &str, late: &str) -> String {
-        let from = self.from.map_or(String::new(), |from| format!(" AND {late} >= {from}"));
-        let to = self.to.map_or(String::new(), |to| format!(" AND {early} <= {to}"));
-        from + &to
     }
 
     fn may_be_in(&self, filter: &[u8]) -> bool {
@@ -104,7 +116,7 @@ pub(crate) fn scan(
                 continue;
             }
             let needed = needed.filter(|field| has_field(source, field));
-            let look = Look::new(filter, needed, inner);
+            let look = Look::new(filter, needed, (source, inner));
             let mut file = match catalog.text(number) {
                 Ok(file) => file,
                 Err(error) => {
@@ -112,29 +124,21 @@ pub(crate) fn scan(
                     continue;
                 }
             };
-            let sql = format!(
-                "SELECT first, last, filter FROM block WHERE source=?1{} ORDER BY id",
-                filter.window("early", "late")
-            );
+            let sql =
+                format!("SELECT {BLOCK}, filter FROM block WHERE source=?1{} ORDER BY id", filter.window.of_blocks());
             let mut blocks = db.prepare_cached(&sql)?;
             let mut rows = blocks.query([number])?;
             while let Some(row) = rows.next()? {
-                if !filter.may_be_in(row.get_ref(2)?.as_blob().map_err(rusqlite::Error::from)?) {
+                if !filter.may_be_in(row.get_ref("filter")?.as_blob().map_err(rusqlite::Error::from)?) {
                     continue;
                 }
-                let sql =
-                    format!("SELECT {ENTRY} FROM rec WHERE id BETWEEN ?1 AND ?2{}", filter.window("time", "time"));
-                let mut wanted = db.prepare_cached(&sql)?;
-                let entries = wanted
-                    .query_map([row.get::<_, i64>(0)?, row.get::<_, i64>(1)?], index::entry)?
-                    .collect::<rusqlite::Result<Vec<_>>>()?;
-                let size = match look.block(&mut file, &entries, sink) {
+                let size = match look.block(&mut file, &Block::of(row)?, sink) {
                     Ok(size) => size,
-                    Err(error) => {
-                        let error = ReadError::Read { file: source.file.clone(), source: error };
+                    Err(error @ ReadError::Read { .. }) => {
                         scanned.unread.push((*place, error.to_string()));
                         break;
                     }
+                    Err(error) => return Err(error),
                 };
                 if filter.first && any.get() {
                     return Ok(scanned);
@@ -164,52 +168,58 @@ pub(crate) fn names_field(source: &Source, field: &str) -> bool {
 
 struct Look<'a> {
     filter: &'a Filter,
+    source: &'a Source,
     inner: &'a Inner,
     /// Terms that occur in the bytes of every matching record.
-    implied: Vec<Term>,
+    implied: Terms,
     fields: Vec<&'a str>,
 }
 
 impl<'a> Look<'a> {
-    fn new(filter: &'a Filter, needed: Option<&'a str>, inner: &'a Inner) -> Self {
+    fn new(filter: &'a Filter, needed: Option<&'a str>, (source, inner): (&'a Source, &'a Inner)) -> Self {
         let fields: Vec<&str> = filter.conditions.iter().map(Condition::field).chain(needed).collect();
-        let implied = filter.conditions.iter().filter_map(Condition::implied).cloned().collect();
-        Self { filter, inner, implied, fields }
+        let implied = Terms::all(filter.conditions.iter().filter_map(Condition::implied).cloned().collect());
+        Self { filter, source, inner, implied, fields }
     }
 
     /// Returns the number of bytes read.
-    fn block(&self, file: &mut File, entries: &[Entry], sink: &mut dyn FnMut(&Hit<'_>)) -> std::io::Result<u64> {
-        let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return Ok(0) };
+    fn block(&self, file: &mut File, block: &Block<'_>, sink: &mut dyn FnMut(&Hit<'_>)) -> Result<u64, ReadError> {
+        let wanted = |entry: &Entry| self.filter.window.has(entry.time);
         if self.filter.by_time_only() && self.fields.is_empty() {
             let shape = &self.inner.shape;
-            entries.iter().for_each(|entry| sink(&Hit { entry, fields: &[], shape, raw: &[], block: (&[], 0..0) }));
+            for entry in block.entries()?.iter().filter(|entry| wanted(entry)) {
+                sink(&Hit { entry, fields: &[], shape, raw: &[], block: (&[], 0..0) });
+            }
             return Ok(0);
         }
-        let whole = Entry { length: last.offset + last.length - first.offset, ..*first };
-        let together = !entries.iter().any(|e| e.oversize);
-        let bytes = if together { read_part(file, &whole, 0, u64::MAX)? } else { Vec::new() };
+        let failed = |source| ReadError::Read { file: self.source.file.clone(), source };
+        let bytes = if block.apart { Vec::new() } else { read_at(file, block.start, block.length).map_err(failed)? };
         let mut size = bytes.len() as u64;
-        if together && self.filter.terms.cannot_be_in(&bytes) {
+        let text = Text::new(&bytes);
+        let may_be = |terms: &Terms| block.apart || terms.may_be_in_text(&text);
+        if !may_be(&self.filter.terms) || !may_be(&self.implied) {
             return Ok(size);
         }
-        for entry in entries {
-            if together {
-                let from = usize::try_from(entry.offset - first.offset).unwrap_or(0);
-                let length = usize::try_from(entry.length).unwrap_or(0);
-                self.record(entry, &bytes, from..from.saturating_add(length), sink);
-            } else {
-                let apart = read_part(file, entry, 0, kept(entry))?;
+        for entry in block.entries()?.iter().filter(|entry| wanted(entry)) {
+            if block.apart {
+                let apart = read_part(file, entry, 0, kept(entry)).map_err(failed)?;
                 size += apart.len() as u64;
-                self.record(entry, &apart, 0..apart.len(), sink);
+                self.record(entry, &apart, &Text::new(&apart), 0..apart.len(), sink);
+            } else {
+                let start = i64::try_from(block.start).unwrap_or(i64::MAX);
+                let from = usize::try_from(entry.offset - start).unwrap_or(0);
+                let length = usize::try_from(entry.length).unwrap_or(0);
+                self.record(entry, &bytes, &text, from..from.saturating_add(length), sink);
             }
         }
         Ok(size)
     }
 
-    fn record(&self, entry: &Entry, block: &[u8], own: Range<usize>, sink: &mut dyn FnMut(&Hit<'_>)) {
+    fn record(&self, entry: &Entry, block: &[u8], text: &Text, own: Range<usize>, sink: &mut dyn FnMut(&Hit<'_>)) {
         let raw = block.get(own.clone()).unwrap_or_default();
         let shape = &self.inner.shape;
-        if !self.filter.terms.held(shape, raw) || !holds(shape, raw, &self.implied, false) {
+        let has = |terms: &Terms| terms.held_in(text, own.clone(), shape, raw);
+        if !has(&self.filter.terms) || !has(&self.implied) {
             return;
         }
         let fields = if self.fields.is_empty() { Vec::new() } else { parse_fields(shape, raw, &self.fields) };

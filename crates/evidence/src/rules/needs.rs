@@ -1,10 +1,15 @@
 //! What a record must have for a rule to match it. A record without it needs no evaluation of the rule. Needs may only
 //! be too weak: a need that does not follow from the rule would hide hits.
 
+use regex_syntax::hir::literal::Extractor;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-/// In bytes. Most records contain some shorter text.
+/// In bytes. Most records contain some shorter text, unless it is one of [`RARE`].
 const TEXT_MIN: usize = 3;
+/// Characters, and pairs of them, that few values contain.
+const RARE: [&str; 12] = ["'", ";", "|", "`", "<", ">", "$(", "()", "{", "..", "&&", "\\"];
+/// Prefixes of a pattern.
+const PREFIXES: usize = 32;
 /// The rest of a longer text tells little more.
 const TEXT_MAX: usize = 24;
 
@@ -51,7 +56,7 @@ pub(super) fn best(needs: &Needs) -> Option<usize> {
 pub(super) fn of_text(text: &str, field: Option<&str>) -> Needs {
     let runs = text.split(|c: char| !c.is_ascii()).max_by_key(|run| run.len());
     let text = runs.map(|run| run.get(..TEXT_MAX).unwrap_or(run).to_ascii_lowercase()).unwrap_or_default();
-    if text.len() < TEXT_MIN {
+    if text.len() < TEXT_MIN && !RARE.contains(&text.as_str()) {
         return Vec::new();
     }
     vec![vec![Need::Text { field: field.map(str::to_owned), text }]]
@@ -64,6 +69,18 @@ pub(super) fn of_pattern(pattern: &str, field: Option<&str>) -> Needs {
 }
 
 fn of_hir(hir: &Hir, field: Option<&str>) -> Needs {
+    let needs = of_parts(hir, field);
+    if !needs.is_empty() {
+        return needs;
+    }
+    // The parser takes alternatives apart: `%27|%2527` is `%2` and then `7` or `527`.
+    let mut prefixes = Extractor::new();
+    let found = prefixes.limit_class(4).limit_total(PREFIXES).extract(hir);
+    let texts = found.literals().unwrap_or_default().iter().map(|text| String::from_utf8_lossy(text.as_bytes()));
+    any(texts.map(|text| of_text(&text, field)))
+}
+
+fn of_parts(hir: &Hir, field: Option<&str>) -> Needs {
     match hir.kind() {
         HirKind::Concat(parts) => {
             let (mut needs, mut run) = (Vec::new(), String::new());
@@ -133,11 +150,17 @@ mod tests {
             (r"(curl|sh)\s.*/tmp/", vec![vec!["/tmp/"]]),
             ("(?i)skull", vec![vec!["skull"]]),
             ("(abc)?def+(ghi){2}", vec![vec!["ghi"]]),
-            ("[Aa][Bb]cd|Grün", vec![vec!["abcd", "gr"]].into_iter().filter(|l| l[1].len() > 2).collect()),
+            ("[Aa][Bb]cd|Grün", vec![]),
+            (r"(\x27|%27|%2527)\s*(or|and)", vec![vec!["%2527", "%27", "'"]]),
+            (r"[;|`]\s*(id|ls)\b", vec![vec![";", "`", "|"]]),
+            (r"(\.\.|%2e%2e)/+", vec![vec!["%2e%2e", ".."]]),
+            (r"[a-z]\s*(or|and)", vec![]),
             ("x*", vec![]),
             ("(", vec![]),
         ] {
-            assert_eq!(texts(&of_pattern(pattern, None)), expect, "{pattern}");
+            let mut found = of_pattern(pattern, None);
+            found.iter_mut().for_each(|list| list.sort_by_key(|need| format!("{need:?}")));
+            assert_eq!(texts(&found), expect, "{pattern}");
         }
     }
 

@@ -12,14 +12,12 @@ use super::matching::Seen;
 use super::route::Router;
 use super::view::{Columns, View};
 use super::{Pattern, Rule, RuleSet, sigma};
-use crate::Format;
+use crate::{Format, decodings};
 
 /// Bytes of a value that a correlation compares.
 const VALUE_MAX: usize = 512;
 /// Stops of services after which a log may be silent.
 const STOPPED_MAX: usize = 1000;
-/// How often a value is decoded.
-const DECODED_MAX: usize = 8;
 
 /// A hit that correlations read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -240,46 +238,12 @@ fn joined(fields: &[(String, String)]) -> Cow<'_, [(String, String)]> {
     };
     // Rules know values that are encoded once.
     let twice = |(path, value): &(String, String)| {
-        value.contains("%25").then(|| decoded(value).into_iter().map(|text| (path.clone(), text)).collect::<Vec<_>>())
+        let coded = memchr::memchr(b'%', value.as_bytes()).is_some() && value.contains("%25");
+        coded.then(|| decodings(value).map(|text| (path.clone(), text)).collect::<Vec<_>>())
     };
     let mut more: Vec<(String, String)> = fields.iter().filter_map(command).collect();
     more.extend(fields.iter().filter_map(twice).flatten());
     if more.is_empty() { Cow::Borrowed(fields) } else { Cow::Owned(fields.iter().cloned().chain(more).collect()) }
-}
-
-/// The text decoded once, twice and so on, as long as that changes it.
-fn decoded(value: &str) -> Vec<String> {
-    let mut all = Vec::new();
-    let mut text = value.to_owned();
-    while all.len() < DECODED_MAX {
-        let next = percent_decoded(&text);
-        if next == text {
-            break;
-        }
-        all.push(next.clone());
-        text = next;
-    }
-    all
-}
-
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, after @ ..] = rest {
-        let digit = |at: usize| after.get(at).and_then(|byte| char::from(*byte).to_digit(16));
-        let byte = digit(0).zip(digit(1)).and_then(|(high, low)| u8::try_from(high * 16 + low).ok());
-        match byte.filter(|_| *first == b'%') {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = after.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Why rules did or did not match one record.

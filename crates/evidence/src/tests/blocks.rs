@@ -38,7 +38,7 @@ fn json() -> String {
 fn rows(folder: &Folder) -> Vec<String> {
     let db = rusqlite::Connection::open(folder.index()).unwrap();
     let mut all = Vec::new();
-    for sql in ["SELECT * FROM rec ORDER BY id", "SELECT * FROM block ORDER BY id"] {
+    for sql in ["SELECT * FROM block ORDER BY id", "SELECT * FROM rule_hit ORDER BY rowid"] {
         let mut query = db.prepare(sql).unwrap();
         let columns = query.column_count();
         let mut rows = query.query([]).unwrap();

@@ -3,7 +3,7 @@
 pub(crate) mod aggregate;
 pub(crate) mod clock;
 pub(crate) mod epoch;
-mod names;
+pub(crate) mod names;
 pub(crate) mod plan;
 pub(crate) mod roles;
 pub(crate) mod text;

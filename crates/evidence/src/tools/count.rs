@@ -6,7 +6,6 @@ use super::EvidenceTools;
 use super::args::Args;
 use super::find::{put, stamp, window};
 use crate::facet::{Facet, Facets};
-use crate::fields;
 use crate::index::Entry;
 use crate::profile::cut;
 use crate::query::{Filter, Order, Scanned, has_field, page, scan, values};
@@ -77,7 +76,7 @@ impl EvidenceTools {
                     found.extend(self.catalog.sources().get(place).map(|s| s.id.as_str()));
                 }
                 By::Outcome => {
-                    let list = fields::parse(hit.shape, hit.raw).fields;
+                    let list = hit.parsed();
                     let facets = Facets::read(&list.into_iter().collect(), &String::from_utf8_lossy(hit.raw));
                     made = facets.get(Facet::Outcome).map(str::to_owned);
                     found.extend(made.as_deref());

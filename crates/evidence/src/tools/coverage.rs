@@ -1,6 +1,8 @@
-//! What the sources cover: a tool of its own, and a part of each answer that found nothing.
+//! What the sources cover: the tool `coverage`, and a part of each answer that found nothing.
 
-use casebook_protocol::coverage::{OTHER_HOSTS, bounded, same_host};
+use std::collections::BTreeSet;
+
+use casebook_protocol::coverage::{OTHER_HOSTS, bounded, host_key, same_host};
 use casebook_protocol::{HostCoverage, Timestamp};
 use serde_json::{Value, json};
 
@@ -58,12 +60,11 @@ impl EvidenceTools {
         if more > 0 {
             put(answer, "covered_more", json!(more));
         }
-        let named = |source: &&Source, host: &str| source.coverage.iter().any(|one| same_host(&one.host, host));
-        let mut elsewhere: Vec<&str> =
-            self.hosts().filter(|host| !searched().any(|source| named(&source, host))).collect();
-        elsewhere.sort_unstable();
-        elsewhere.dedup();
-        elsewhere.truncate(HOSTS);
+        let covered: BTreeSet<String> =
+            searched().flat_map(|source| &source.coverage).map(|one| host_key(&one.host)).collect();
+        let others: BTreeSet<&str> = self.hosts().collect();
+        let elsewhere: Vec<&str> =
+            others.into_iter().filter(|host| !covered.contains(&host_key(host))).take(HOSTS).collect();
         put(answer, "hosts_of_other_sources", json!(elsewhere));
         let mut never = Vec::new();
         for text in texts.iter().filter(|text| may_be_host(text)).take(TEXTS) {

@@ -13,9 +13,9 @@ use crate::source::FieldProfile;
 pub(super) const DESCRIBE: &[&str] = &["source", "fields", "prefix"];
 /// Fields that are described; of the others only the names are given.
 const FIRST: usize = 24;
-/// Fields that are described if the caller chose them.
 /// Hosts, and kinds of records of each, in a list of sources.
 const COVERED: (usize, usize) = (12, 6);
+/// Fields that are described if the caller chose them.
 const CHOSEN_MAX: usize = 100;
 /// Values of a field.
 const VALUES: usize = 3;

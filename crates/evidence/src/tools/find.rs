@@ -7,7 +7,7 @@ use super::EvidenceTools;
 use super::args::Args;
 use super::shown::{Shown, Wanted, records};
 use crate::index::Entry;
-use crate::query::{Filter, Order, Page, Scanned, names_field, page};
+use crate::query::{Filter, Order, Page, Scanned, Window, names_field, page};
 use crate::readings::Terms;
 
 /// What to do about a query that read as much as it may.
@@ -66,7 +66,8 @@ impl EvidenceTools {
         }
         let (sources, conditions) = (self.sources(args)?, args.conditions()?);
         let known = conditions.iter().try_for_each(|condition| self.known_field(&sources, condition.field()));
-        let filter = Filter { sources, terms: Terms::new(&terms, any), from, to, ..Filter::default() };
+        let filter =
+            Filter { sources, terms: Terms::new(&terms, any), window: Window { from, to }, ..Filter::default() };
         // If no record has the terms, a total of 0 is true whatever the fields are called.
         if let Err(why) = known
             && (filter.terms.is_empty() || self.has_any(&filter)?)
@@ -168,7 +169,7 @@ impl EvidenceTools {
                 json!(format!("{left} more records would make the answer too large: ask for fewer, or with `offset`")),
             );
         }
-        if filter.from.is_some() || filter.to.is_some() {
+        if !filter.window.is_whole() {
             let untimed: u64 =
                 filter.sources.iter().filter_map(|s| self.catalog.sources().get(*s)).map(|s| s.untimed).sum();
             if untimed > 0 {
@@ -224,8 +225,7 @@ impl EvidenceTools {
         let filter = Filter {
             sources: self.sources(args)?,
             terms: Terms::new(&args.texts("terms")?, false),
-            from: Some(center.saturating_sub(before)),
-            to: Some(center.saturating_add(after)),
+            window: Window { from: Some(center.saturating_sub(before)), to: Some(center.saturating_add(after)) },
             ..Filter::default()
         };
         let limit = usize::try_from(args.number("limit", 1, 500)?.unwrap_or(50)).unwrap_or(50);
@@ -297,7 +297,7 @@ impl EvidenceTools {
 }
 
 pub(super) fn window(filter: &Filter) -> Value {
-    json!({ "from": filter.from.map(stamp), "to": filter.to.map(stamp) })
+    json!({ "from": filter.window.from.map(stamp), "to": filter.window.to.map(stamp) })
 }
 
 /// RFC 3339 in UTC.

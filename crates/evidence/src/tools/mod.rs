@@ -8,6 +8,7 @@ mod rules;
 mod shown;
 pub(super) mod spec;
 mod sql;
+mod table;
 
 use std::sync::Arc;
 
@@ -67,25 +68,45 @@ impl EvidenceTools {
     ///
     /// Errors: What is wrong with the call and what is expected, or why the evidence cannot be read.
     pub fn call(&self, tool: &str, arguments_json: &str) -> Result<String, String> {
+        let call = (Arc::clone(&self.visible), tool.to_owned(), arguments_json.to_owned());
+        if let Some(known) = self.catalog.answers.get(&call)
+            && self.is_unchanged()
+        {
+            return Ok(known.as_ref().to_owned());
+        }
+        let answer = self.answer_of(tool, arguments_json)?;
+        let written = text(&answer);
+        // A file that cannot be read now may be there again.
+        if answer.get("not_searched").is_none() {
+            self.catalog.answers.keep(call, &written);
+        }
+        Ok(written)
+    }
+
+    /// Whether each visible file still is as it was loaded.
+    fn is_unchanged(&self) -> bool {
+        self.visible.iter().all(|place| i64::try_from(*place).is_ok_and(|place| self.catalog.text(place).is_ok()))
+    }
+
+    fn answer_of(&self, tool: &str, arguments_json: &str) -> Result<Value, String> {
         let read = |tool, known| Args::new(tool, arguments_json, known);
-        let answer = match tool {
-            "list_sources" => read("list_sources", &[]).map(|_| self.list_sources())?,
-            "coverage" => self.coverage(&read("coverage", coverage::COVERAGE)?)?,
-            "describe_source" => self.describe_source(&read("describe_source", describe::DESCRIBE)?)?,
-            "search" => self.search(&read("search", find::SEARCH)?)?,
-            "count_by" => self.count_by(&read("count_by", count::COUNT)?)?,
-            "around" => self.around(&read("around", find::AROUND)?)?,
-            "get_record" => self.get_record(&read("get_record", find::GET)?)?,
-            "baseline" => self.baseline(&read("baseline", baseline::BASELINE)?)?,
-            "related" => self.related(&read("related", find::RELATED)?)?,
-            "rule_hits" => self.rule_hits(&read("rule_hits", rules::RULE_HITS)?)?,
-            "sql" => self.sql(&read("sql", sql::SQL)?)?,
+        match tool {
+            "list_sources" => read("list_sources", &[]).map(|_| self.list_sources()),
+            "coverage" => self.coverage(&read("coverage", coverage::COVERAGE)?),
+            "describe_source" => self.describe_source(&read("describe_source", describe::DESCRIBE)?),
+            "search" => self.search(&read("search", find::SEARCH)?),
+            "count_by" => self.count_by(&read("count_by", count::COUNT)?),
+            "around" => self.around(&read("around", find::AROUND)?),
+            "get_record" => self.get_record(&read("get_record", find::GET)?),
+            "baseline" => self.baseline(&read("baseline", baseline::BASELINE)?),
+            "related" => self.related(&read("related", find::RELATED)?),
+            "rule_hits" => self.rule_hits(&read("rule_hits", rules::RULE_HITS)?),
+            "sql" => self.sql(&read("sql", sql::SQL)?),
             _ => {
                 let known: Vec<&str> = spec::TOOLS.iter().map(|(name, ..)| *name).collect();
-                return Err(format!("unknown tool {tool:?}; there are {}", known.join(", ")));
+                Err(format!("unknown tool {tool:?}; there are {}", known.join(", ")))
             }
-        };
-        Ok(text(&answer))
+        }
     }
 
     fn sources(&self, args: &Args) -> Result<Vec<usize>, String> {

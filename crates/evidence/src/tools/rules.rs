@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::OptionalExtension;
 use serde_json::{Value, json};
 
 use super::EvidenceTools;
@@ -11,7 +10,7 @@ use super::find::{put, stamp};
 use super::shown::{Wanted, records};
 use crate::catalog::kept;
 use crate::index::hits::{StoredHit, Total, stored, totals};
-use crate::index::{self, ENTRY, Entry};
+use crate::index::{Entry, blocks};
 use crate::rules::{Level, Rule};
 
 pub(super) const RULE_HITS: &[&str] = &["rule", "level", "entity", "around", "within_seconds", "sources", "limit"];
@@ -152,10 +151,7 @@ impl EvidenceTools {
 
     /// None if the record is of a source that these tools hide.
     fn entry_of(&self, number: i64) -> Result<Option<Entry>, String> {
-        let sql = format!("SELECT {ENTRY} FROM rec WHERE id=?");
-        let find =
-            |db: &rusqlite::Connection| Ok(db.prepare_cached(&sql)?.query_row([number], index::entry).optional()?);
-        let entry = self.catalog.with_index(find).map_err(|e| e.to_string())?;
+        let entry = self.catalog.with_index(|db| Ok(blocks::entry(db, number)?)).map_err(|e| e.to_string())?;
         Ok(entry.filter(|entry| usize::try_from(entry.source).is_ok_and(|source| self.visible.contains(&source))))
     }
 

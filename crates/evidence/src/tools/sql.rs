@@ -1,7 +1,7 @@
 //! Read-only SQL over the visible records.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rusqlite::functions::FunctionFlags;
@@ -13,10 +13,10 @@ use serde_json::{Map, Value, json};
 
 use super::EvidenceTools;
 use super::args::Args;
-use super::find::{put, stamp};
-use super::shown::{Shown, Wanted, basis};
-use crate::catalog::{Catalog, kept};
-use crate::index::{self, ENTRY};
+use super::find::put;
+use super::shown::{Shown, Wanted};
+use super::table::{self, Records};
+use crate::catalog::kept;
 use crate::profile::cut;
 use crate::query::values;
 
@@ -108,51 +108,24 @@ impl EvidenceTools {
         Some(())
     }
 
-    /// A connection that can only read the view `records` of visible records.
+    /// A connection that can only read the table `records` of visible records.
     fn guarded(&self) -> rusqlite::Result<Connection> {
-        let mut db = index::open(self.catalog.index_path())?;
-        db.execute_batch("PRAGMA query_only=OFF;")?;
-        self.functions(&db)?;
-        // With an empty list, SQLite would skip the table, and the authorizer would not see the view.
-        let places: Vec<String> =
-            std::iter::once("-1".to_owned()).chain(self.visible.iter().map(ToString::to_string)).collect();
-        let cases = |value: &dyn Fn(usize) -> Option<String>| -> String {
-            let all: Vec<String> = self
-                .visible
-                .iter()
-                .filter_map(|p| Some(format!("WHEN {p} THEN '{}'", value(*p)?.replace('\'', "''"))))
-                .collect();
-            if all.is_empty() { "NULL".into() } else { format!("CASE source {} END", all.join(" ")) }
-        };
-        let ids = cases(&|p| self.catalog.sources().get(p).map(|s| s.id.clone()));
-        let files = cases(&|p| self.catalog.sources().get(p).map(|s| s.file.clone()));
-        // The authorizer gets the name of the view that reads a table. A query can name a subquery freely, so
-        // the name must be one that it cannot guess.
-        let secret = secret();
-        db.execute_batch(&format!(
-            "CREATE TEMP VIEW {secret} AS SELECT id, {ids} AS source, {files} AS file, line, nth, rfc3339(time) AS time,
-                time AS time_ns, basis_name(basis) AS time_basis, raw_text(id) AS raw FROM main.rec WHERE source IN ({});
-             CREATE TEMP VIEW records AS SELECT * FROM {secret};
-             PRAGMA query_only=ON;",
-            places.join(",")
-        ))?;
+        let mut db = Connection::open_in_memory()?;
+        let records = Records::new(&self.catalog, &self.visible);
+        table::add(&db, &records)?;
+        self.field(&db, records)?;
         db.set_limit(Limit::SQLITE_LIMIT_LENGTH, 4 << 20)?;
         db.set_limit(Limit::SQLITE_LIMIT_SQL_LENGTH, 64 << 10)?;
         db.set_limit(Limit::SQLITE_LIMIT_EXPR_DEPTH, 200)?;
         db.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
-        db.authorizer(Some(move |context: AuthContext<'_>| allowed(&context, &secret)))?;
+        db.authorizer(Some(|context: AuthContext<'_>| allowed(&context)))?;
         Ok(db)
     }
 
-    fn functions(&self, db: &Connection) -> rusqlite::Result<()> {
+    /// The function `field(id, name)`.
+    fn field(&self, db: &Connection, records: Records) -> rusqlite::Result<()> {
         let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
-        db.create_scalar_function("rfc3339", 1, flags, |context| Ok(context.get::<Option<i64>>(0)?.map(stamp)))?;
-        db.create_scalar_function("basis_name", 1, flags, |context| Ok(basis(index::basis_of(context.get(0)?))))?;
-        let reader = Reader { catalog: Arc::clone(&self.catalog), visible: Arc::clone(&self.visible) };
-        let (fields, tools, known) = (reader.clone(), self.clone(), Mutex::new(BTreeSet::new()));
-        db.create_scalar_function("raw_text", 1, flags, move |context| {
-            Ok(reader.record(context.get(0)?)?.map(|record| record.text()))
-        })?;
+        let (tools, known) = (self.clone(), Mutex::new(BTreeSet::new()));
         db.create_scalar_function("field", 2, flags, move |context| {
             let name: String = context.get(1)?;
             let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -162,58 +135,21 @@ impl EvidenceTools {
                 known.insert(name.clone());
             }
             drop(known);
-            let record = fields.record(context.get(0)?)?;
+            let record = records.record(context.get(0)?)?;
             Ok(record.and_then(|r| values(&r.fields(), &name).first().map(|v| (*v).to_owned())))
-        })?;
-        Ok(())
+        })
     }
 }
 
-#[derive(Debug, Clone)]
-struct Reader {
-    catalog: Arc<Catalog>,
-    visible: Arc<[usize]>,
-}
+/// Functions that read files or make large values.
+const DENIED: [&str; 7] =
+    ["load_extension", "readfile", "writefile", "edit", "fts3_tokenizer", "randomblob", "zeroblob"];
 
-impl Reader {
-    /// None if no visible record has this id.
-    fn record(&self, id: i64) -> rusqlite::Result<Option<crate::Record>> {
-        let failed = |e: crate::ReadError| rusqlite::Error::UserFunctionError(Box::new(e));
-        let sql = format!("SELECT {ENTRY} FROM rec WHERE id=?1");
-        let entry = self
-            .catalog
-            .with_index(|db| Ok(db.prepare_cached(&sql)?.query_map([id], index::entry)?.next().transpose()?))
-            .map_err(failed)?;
-        let seen = |source: i64| usize::try_from(source).is_ok_and(|s| self.visible.contains(&s));
-        let Some(entry) = entry.filter(|e| seen(e.source)) else { return Ok(None) };
-        let bytes = self.catalog.bytes(&entry, 0, kept(&entry)).map_err(failed)?;
-        Ok(Some(self.catalog.record_of(&entry, bytes)))
-    }
-}
-
-fn secret() -> String {
-    use std::hash::{BuildHasher, RandomState};
-    let part = || RandomState::new().hash_one(0u8);
-    format!("v{:016x}{:016x}", part(), part())
-}
-
-fn allowed(context: &AuthContext<'_>, secret: &str) -> Authorization {
-    let from = context.accessor;
+fn allowed(context: &AuthContext<'_>) -> Authorization {
     let fine = match context.action {
         AuthAction::Select | AuthAction::Recursive => true,
-        AuthAction::Read { table_name, .. } => match table_name {
-            "rec" => from == Some(secret),
-            "sqlite_master" | "sqlite_schema" | "sqlite_temp_master" | "sqlite_temp_schema" | "meta" | "block" => false,
-            name if name.starts_with("sqlite_") => false,
-            _ => true,
-        },
-        AuthAction::Function { function_name } => match function_name {
-            "raw_text" | "rfc3339" | "basis_name" => from == Some(secret),
-            "load_extension" | "readfile" | "writefile" | "edit" | "fts3_tokenizer" | "randomblob" | "zeroblob" => {
-                false
-            }
-            _ => true,
-        },
+        AuthAction::Read { table_name, .. } => !table_name.starts_with("sqlite_"),
+        AuthAction::Function { function_name } => !DENIED.contains(&function_name),
         _ => false,
     };
     if fine { Authorization::Allow } else { Authorization::Deny }

@@ -15,7 +15,7 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    /// None if the finding has no time of its own, or cites records of several sources.
+    /// None if the time of the finding is not that of a record, or if the finding cites records of several sources.
     pub(super) fn of(finding: &Reviewed) -> Option<Self> {
         let own = |time: &&EventTime| matches!(time.basis, TimeBasis::Record | TimeBasis::ClockCorrected);
         let time = finding.finding.draft.time.as_ref().filter(own)?.clone();

@@ -1,4 +1,4 @@
-//! Measures loading and investigating of generated mixed logs, each step in a process of its own, beside `grep` over
+//! Measures loading and investigating of generated mixed logs, each step in a separate process, beside `grep` over
 //! the same files; and the cost of a recorded event. Asserts nothing, because timings vary.
 
 use std::path::{Path, PathBuf};
@@ -31,8 +31,8 @@ pub(super) struct Arguments {
     /// Measure only this step, and print its figures
     #[arg(long, hide = true)]
     step: Option<Step>,
-    #[arg(long, hide = true, default_value = "")]
-    scratch: PathBuf,
+    #[arg(long, hide = true, requires = "step")]
+    scratch: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -60,7 +60,7 @@ impl Step {
 
 pub(super) fn run(arguments: Arguments) -> Result<ExitCode> {
     if let (Some(step), Some(folder)) = (arguments.step, &arguments.folder) {
-        return one(step, folder, &arguments.scratch, arguments.further);
+        return one(step, folder, &arguments.scratch.unwrap_or_default(), arguments.further);
     }
     let temporary = tempfile::tempdir()?;
     let folder = arguments.folder.unwrap_or_else(|| temporary.path().join("logs"));

@@ -1,5 +1,5 @@
 //! Cuts off and loses hosts of a team over three NATS servers, such as `casebook-lab hosts --rounds 5 --cut 30`. Needs
-//! Linux and root; everything is in a network of its own. Exits with 1 if a check at the end fails.
+//! Linux and root; everything is in a separate network. Exits with 1 if a check at the end fails.
 
 use std::process::ExitCode;
 use std::time::Duration;

@@ -97,7 +97,11 @@ fn all_secrets_of_an_aws_account_are_read() {
     };
     let many = "Many stored secrets of AWS read by one principal x1";
     assert_eq!(told("cloudtrail.ndjson", lines((0..12).map(|n| read(n, n)))), [many]);
-    assert_eq!(told("cloudtrail.ndjson", lines((0..40).map(|n| read(n * 2, n % 3)))), NOTHING, "three of its own");
+    assert_eq!(
+        told("cloudtrail.ndjson", lines((0..40).map(|n| read(n * 2, n % 3)))),
+        NOTHING,
+        "three secrets, read often"
+    );
     assert_eq!(told("cloudtrail.ndjson", lines((0..12).map(|n| read(n * 120, n)))), NOTHING, "over half an hour");
 }
 
@@ -233,6 +237,26 @@ fn an_entra_password_is_guessed() {
     assert_eq!(told("signin.json", then(2)), NOTHING);
     let spread = lines((0..9).map(|n| sign_in(n * 60, &format!("user{n}@example.org"), 50126)));
     assert_eq!(told("signin.json", spread), ["Entra sign-ins refused for many accounts from one address x1"]);
+    let slowly = |accounts: u32| {
+        lines((0..32).map(|n| {
+            sign_in(n * 600, &format!("user{}@example.org", n % accounts), if n % 4 > 0 { 50126 } else { 50034 })
+        }))
+    };
+    let many = "Entra sign-ins refused slowly for many accounts from one address x1";
+    assert_eq!(told("signin.json", slowly(20)), [many]);
+    assert_eq!(told("signin.json", slowly(7)), NOTHING);
+}
+
+#[test]
+fn many_repositories_are_cloned() {
+    let clone = |second: u32, repository: u32| {
+        json!({"@timestamp": time(second) + "Z", "action": "git.clone", "actor": "mara", "actor_ip": "192.0.2.9",
+            "org": "example", "repo": format!("example/r{repository}"), "operation_type": "access"})
+    };
+    let many = "Many repositories cloned from GitHub by one account from one address x1";
+    assert_eq!(told("github.json", lines((0..20).map(|n| clone(n * 12, n)))), [many]);
+    assert_eq!(told("github.json", lines((0..40).map(|n| clone(n * 12, n % 3)))), NOTHING, "three repositories, often");
+    assert_eq!(told("github.json", lines((0..20).map(|n| clone(n * 600, n)))), NOTHING, "over hours");
 }
 
 #[test]
