@@ -13,6 +13,9 @@ const PROGRAM: Program = Program {
 };
 
 fn main() -> ExitCode {
+    if let Some(done) = casebook_evidence::serve_reader() {
+        return done;
+    }
     service::run(&PROGRAM, "expert", serve)
 }
 

@@ -10,9 +10,14 @@ use crate::prepare::Prepared;
 use crate::source::{Format, Skipped};
 use crate::text::head;
 
+mod cylr;
+mod kape;
+
 /// Files with one reason that are named, before they are counted.
 const NAMED: usize = 10;
 const HEAD: u64 = 64 << 10;
+/// Bytes in the name of a host.
+const HOST_MAX: usize = 63;
 
 #[allow(clippy::expect_used, reason = "the pattern is a constant that the tests compile")]
 static UAC: LazyLock<Regex> = LazyLock::new(|| {
@@ -26,22 +31,79 @@ struct Collection {
     prefix: String,
     tool: &'static str,
     host: String,
+    extent: Extent,
+}
+
+/// What of a folder belongs to a collection. Other logs may stand beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Extent {
+    All,
+    /// Its drives, and tables that were made of them.
+    Drives,
+}
+
+/// A folder with the copy of a disk, before its host is known.
+#[derive(Debug, Default)]
+struct Tree<'a> {
+    tool: &'static str,
+    extent: Option<Extent>,
+    /// The names of the host, by the tool that made the copy.
+    stated: BTreeSet<String>,
+    /// By the events of Windows in it.
+    named: BTreeSet<&'a str>,
+    /// What its clock showed less UTC, in nanoseconds.
+    clock: Option<i64>,
+}
+
+impl Tree<'_> {
+    /// Events of other hosts may be among those of the host, and a host may have had other names. The name that the tool
+    /// states decides among them.
+    fn host(&self) -> Option<String> {
+        let short = |host: &str| host.split('.').next().unwrap_or(host).to_ascii_lowercase();
+        let is_stated = |named: &&&str| self.stated.iter().any(|stated| short(stated) == short(named));
+        let mut both = self.named.iter().filter(is_stated);
+        match (both.next(), self.named.len(), self.stated.len()) {
+            (Some(both), ..) => Some((*both).to_owned()),
+            (None, 1, _) => self.named.first().map(|host| (*host).to_owned()),
+            (None, 0, 1) => self.stated.first().cloned(),
+            _ => None,
+        }
+    }
+}
+
+impl Collection {
+    fn has(&self, prepared: &Prepared) -> bool {
+        let Some(rest) = prepared.found.file.strip_prefix(&self.prefix) else { return false };
+        // KAPE may put what it copies into an archive beside its logs.
+        let archive = rest.split_once("!/").filter(|(archive, _)| !archive.contains('/'));
+        let rest = archive.map_or(rest, |(_, inside)| inside);
+        self.extent == Extent::All || prepared.belongs.time.is_some() || drive(rest).is_some()
+    }
 }
 
 /// Gives the host of its collection to each source whose records name no host.
 pub(crate) fn name_hosts(all: &mut [Prepared]) {
-    let found = find(all);
-    for prepared in all.iter_mut().filter(|prepared| prepared.hosts.is_empty()) {
-        let within = found.iter().filter(|one| prepared.found.file.starts_with(&one.prefix));
-        let Some(Collection { tool, host, .. }) = within.max_by_key(|one| one.prefix.len()) else { continue };
-        prepared.notes.push(format!("its records name no host: {host} is the host of the {tool}"));
-        prepared.hosts = vec![host.clone()];
+    let (found, clocks) = find(all);
+    for prepared in all.iter_mut() {
+        if cylr::is_log(&prepared.found.file, || start(prepared)) {
+            prepared.read_as_utc();
+        }
+        let within = found.iter().filter(|one| one.has(prepared));
+        let Some(Collection { prefix, tool, host, .. }) = within.max_by_key(|one| one.prefix.len()) else { continue };
+        if let Some(clock) = clocks.get(prefix) {
+            prepared.suggest(*clock, host);
+        }
+        if prepared.hosts.is_empty() {
+            prepared.notes.push(format!("its records name no host: {host} is the host of the {tool}"));
+            prepared.hosts = vec![host.clone()];
+        }
     }
 }
 
-fn find(all: &[Prepared]) -> BTreeSet<Collection> {
+/// The collections, and by their prefix what the clock of the host showed less UTC.
+fn find(all: &[Prepared]) -> (BTreeSet<Collection>, BTreeMap<String, i64>) {
     let mut found = BTreeSet::new();
-    let mut disks: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut trees: BTreeMap<&str, Tree<'_>> = BTreeMap::new();
     for prepared in all {
         let file = prepared.found.file.as_str();
         found.extend(of_uac(file));
@@ -49,20 +111,60 @@ fn find(all: &[Prepared]) -> BTreeSet<Collection> {
             && all.iter().any(|other| other.found.file == format!("{prefix}collection_context.json"))
             && let Some(host) = velociraptor(prepared)
         {
-            found.insert(Collection { prefix: prefix.to_owned(), tool: "Velociraptor collection", host });
+            let (prefix, tool) = (prefix.to_owned(), "Velociraptor collection");
+            found.insert(Collection { prefix, tool, host, extent: Extent::All });
         }
-        if let Some(prefix) = of_disk(file).filter(|_| prepared.detected.shape.format == Format::Evtx) {
-            disks.entry(prefix).or_default().extend(prepared.hosts.iter().map(String::as_str));
+        let prefix = file.get(..file.rfind('/').map_or(0, |at| at + 1)).unwrap_or_default();
+        if let Some(log) = kape::read(prepared) {
+            let tree = trees.entry(prefix).or_default();
+            tree.tool = "KAPE collection";
+            tree.extent = Some(Extent::Drives);
+            tree.stated.extend(log.host);
+            tree.clock = tree.clock.or(log.clock);
+        }
+        if cylr::is_log(file, || start(prepared)) {
+            let tree = trees.entry(prefix).or_default();
+            tree.tool = "CyLR collection";
+            tree.extent = Some(if prefix.ends_with("!/") { Extent::All } else { Extent::Drives });
+            let windows =
+                all.iter().filter_map(|other| other.found.file.strip_prefix(prefix)).any(|r| drive(r).is_some());
+            tree.stated.extend(cylr::host(&start(prepared), windows));
         }
     }
-    for (prefix, hosts) in disks {
-        // Forwarded events are of other hosts, and then it is unclear which is the host of the disk.
-        if let [host] = hosts.into_iter().collect::<Vec<_>>()[..] {
-            let (prefix, host) = (prefix.to_owned(), host.to_owned());
-            found.insert(Collection { prefix, tool: "copy of a Windows disk, by its event logs", host });
+    let disks: BTreeSet<&str> =
+        all.iter().filter(|one| of_events(one)).filter_map(|one| of_disk(&one.found.file)).collect();
+    for prefix in disks {
+        if !trees.keys().any(|tree| prefix.starts_with(tree)) {
+            let tool = "copy of a Windows disk, by its event logs";
+            trees.insert(prefix, Tree { tool, extent: Some(Extent::Drives), ..Tree::default() });
         }
     }
-    found
+    let mut clocks = BTreeMap::new();
+    for (prefix, mut tree) in trees {
+        let inside = all.iter().filter(|one| of_events(one) && one.found.file.starts_with(prefix));
+        tree.named = inside.flat_map(|one| &one.hosts).map(String::as_str).collect();
+        if let (Some(host), Some(extent)) = (tree.host(), tree.extent) {
+            clocks.extend(tree.clock.map(|clock| (prefix.to_owned(), clock)));
+            found.insert(Collection { prefix: prefix.to_owned(), tool: tree.tool, host, extent });
+        }
+    }
+    (found, clocks)
+}
+
+/// The log holds events of this host. Forwarded events are of others.
+fn of_events(prepared: &Prepared) -> bool {
+    let file = prepared.found.file.to_ascii_lowercase();
+    let events = prepared.detected.shape.format == Format::Evtx || prepared.belongs.time == Some("TimeCreated");
+    events && !file.ends_with("/forwardedevents.evtx")
+}
+
+fn start(prepared: &Prepared) -> String {
+    head(&prepared.body.path, HEAD).map(|text| String::from_utf8_lossy(&text).into_owned()).unwrap_or_default()
+}
+
+fn is_host(name: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    (1..=HOST_MAX).contains(&name.len()) && name.chars().all(fits)
 }
 
 /// UAC names the archive, and the folder in it, after the host.
@@ -72,7 +174,8 @@ fn of_uac(file: &str) -> Option<Collection> {
         end += part.len();
         if let Some(name) = UAC.captures(part.trim_end_matches('/')) {
             let host = name.get(1)?.as_str().to_owned();
-            return Some(Collection { prefix: file.get(..end)?.to_owned(), tool: "UAC collection", host });
+            let prefix = file.get(..end)?.to_owned();
+            return Some(Collection { prefix, tool: "UAC collection", host, extent: Extent::All });
         }
     }
     None
@@ -80,9 +183,8 @@ fn of_uac(file: &str) -> Option<Collection> {
 
 /// The name of the host in `client_info.json`.
 fn velociraptor(info: &Prepared) -> Option<String> {
-    let text = head(&info.body.path, HEAD).ok()?;
     let mut host = None;
-    let _ = json::flatten(&String::from_utf8_lossy(&text), "", &mut |path, value| {
+    let _ = json::flatten(&start(info), "", &mut |path, value| {
         let name = path.rsplit('.').next().unwrap_or_default();
         if host.is_none() && name.eq_ignore_ascii_case("hostname") && !value.is_empty() {
             host = Some(value.into_owned());
@@ -93,12 +195,20 @@ fn velociraptor(info: &Prepared) -> Option<String> {
 
 /// What comes before the drive, as KAPE, CyLR and Velociraptor copy it.
 fn of_disk(file: &str) -> Option<&str> {
-    let lower = file.to_ascii_lowercase();
-    let at = lower.find("windows/system32/winevt/")?;
-    let above = lower.get(..at)?.strip_suffix('/')?;
-    let drive = above.rsplit('/').next()?;
-    let is_drive = matches!(drive.trim_end_matches(':').trim_end_matches("%3a"), "c" | "d" | "e");
-    is_drive.then(|| file.get(..at - 1 - drive.len())).flatten()
+    let at = file.to_ascii_lowercase().find("windows/system32/winevt/")?;
+    let above = file.get(..at)?.strip_suffix('/')?;
+    let from = above.rfind('/').map_or(0, |at| at + 1);
+    drive(file.get(from..)?).and(file.get(..from))
+}
+
+/// The first folder, if it is named like a drive or a shadow copy: `C`, `C:`, `C%3A`, `VSS1`.
+fn drive(file: &str) -> Option<&str> {
+    let (folder, _) = file.split_once('/')?;
+    let lower = folder.to_ascii_lowercase();
+    let letter = lower.trim_end_matches(':').trim_end_matches("%3a");
+    let is_letter = letter.len() == 1 && letter.bytes().all(|b| b.is_ascii_lowercase());
+    let shadow = lower.strip_prefix("vss").is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+    (is_letter || shadow).then_some(folder)
 }
 
 /// Counts files that are skipped for one reason, if they are many. Members of archives are counted already.
@@ -151,5 +261,27 @@ mod tests {
             assert_eq!(of_disk(file), Some(prefix), "{file}");
         }
         assert_eq!(of_disk("abc/Windows/System32/winevt/Logs/a.evtx"), None);
+        for (file, expected) in
+            [("VSS12/Users/a", Some("VSS12")), ("VSS/a", None), ("cc/a", None), ("1/a", None), ("c", None)]
+        {
+            assert_eq!(drive(file), expected, "{file}");
+        }
+    }
+
+    #[test]
+    fn stated_name_decides_among_those_of_the_events() {
+        for (stated, named, expected) in [
+            (&[][..], &["WS7.corp"][..], Some("WS7.corp")),
+            (&[], &["OLD-NAME", "WS7.corp"], None),
+            (&["ws7"], &["OLD-NAME", "WS7.corp"], Some("WS7.corp")),
+            (&["LAB"], &["WS7.corp"], Some("WS7.corp")),
+            (&["LAB"], &["OLD-NAME", "WS7.corp"], None),
+            (&["WS7"], &[], Some("WS7")),
+            (&["WS7", "WS8"], &[], None),
+        ] {
+            let stated = stated.iter().map(|host: &&str| (*host).to_owned()).collect();
+            let tree = Tree { stated, named: named.iter().copied().collect(), ..Tree::default() };
+            assert_eq!(tree.host().as_deref(), expected, "{tree:?}");
+        }
     }
 }

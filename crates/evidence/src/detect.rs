@@ -21,10 +21,11 @@ pub(crate) struct Detected {
 }
 
 impl Detected {
-    /// The lines of a decoded Windows event log.
+    /// The lines of a decoded Windows event log or table.
     pub(crate) fn events(events: Events) -> Self {
         let cut = Cut::Lines(Lines { events: Some(events), ..Lines::default() });
-        Self { cut, shape: Shape::of(Format::Evtx), skip: 0, local: false }
+        let format = if events == Events::Row { Format::Parquet } else { Format::Evtx };
+        Self { cut, shape: Shape::of(format), skip: 0, local: false }
     }
 }
 

@@ -199,7 +199,7 @@ pub(crate) fn of_lines(lines: &[&str]) -> Option<&'static LineFormat> {
 pub(crate) fn belongs(name: &str) -> Option<Belongs> {
     let (_, found) = BUILT_IN.iter().find(|(format, _)| format.reader.name == name)?;
     let About { domain, sensor, what } = found.belongs.as_ref()?;
-    Some(Belongs { domain, reason: what.clone(), sensor: sensor.clone(), on_host: true })
+    Some(Belongs { domain, reason: what.clone(), sensor: sensor.clone(), on_host: true, time: None })
 }
 
 impl LineFormat {

@@ -53,5 +53,14 @@ pub use source::{FieldProfile, Format, Place, Progress, Skipped, Source, TimeFie
 pub use tools::EvidenceTools;
 pub use tools::spec::about as about_logs;
 
+/// The first call of a program that reads evidence. Parquet files are read by another process of the same program; if this
+/// process is one, it has done its work, and the program must end with the code.
+pub fn serve_reader() -> Option<std::process::ExitCode> {
+    #[cfg(feature = "parquet")]
+    return text::parquet::serve();
+    #[cfg(not(feature = "parquet"))]
+    None
+}
+
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
 use super::classify::{Belongs, Facts};
-use super::declared::Declared;
+use super::declared::{Declared, Zone};
 use super::detect::{Detected, detect};
 use super::fields::{self, Shape};
 use super::formats;
@@ -79,8 +79,12 @@ impl Prepared {
                 "several records are on one line: the line number of a record is its place in the file".to_owned(),
             );
         }
+        let known = detected.shape.reader.as_ref().and_then(|reader| formats::belongs(&reader.name));
+        let belongs = known.unwrap_or_else(|| Belongs::of(&Facts::new(detected.shape.format, &sample)));
         if let Some(field) = rule.and_then(|rule| rule.time_field.as_deref()) {
             notes.push(roles::choose(&mut candidates, field));
+        } else if let Some(field) = belongs.time {
+            roles::prefer(&mut candidates, field);
         }
         let (host, hosts) = super::classify::hosts(&sample);
         let sums = candidates.first().and_then(|time| aggregate::reason(&sample, time));
@@ -99,11 +103,12 @@ impl Prepared {
             plan.year_set = rule.year.is_some();
             notes.extend(rule.notes());
         }
+        if belongs.time.is_some() && plan.zone.is_none() {
+            plan.zone = Zone::new("UTC").ok();
+        }
         let zoneless = plan.zone.is_none()
             && (detected.shape.format != Format::W3c || detected.local)
             && zone::open(&plan, &candidates);
-        let known = detected.shape.reader.as_ref().and_then(|reader| formats::belongs(&reader.name));
-        let belongs = known.unwrap_or_else(|| Belongs::of(&Facts::new(detected.shape.format, &sample)));
         let stated = (detected.shape.format == Format::Plain).then(|| zone::stated(&sample, &plan)).flatten();
         Ok(Self {
             stated,

@@ -29,6 +29,8 @@ pub enum Format {
     XmlEvents,
     /// A Windows event log. Its line numbers are record ids.
     Evtx,
+    /// Rows of a table, as JSON. Its line numbers are numbers of rows.
+    Parquet,
     /// Configuration Manager and Intune: `<![LOG[text]LOG]!><time="…" date="…" component="…">`.
     CmTrace,
     /// The audit log of ModSecurity: one record for each transaction, in parts between lines such as
@@ -58,6 +60,7 @@ impl Format {
             Self::KeyValue => "key=value lines",
             Self::XmlEvents => "Windows events as XML",
             Self::Evtx => "Windows event log",
+            Self::Parquet => "Parquet",
             Self::CmTrace => "Configuration Manager log",
             Self::ModSecurity => "ModSecurity audit log",
             Self::Pattern => "lines by a pattern",

@@ -14,6 +14,8 @@ mod decode;
 mod evtx;
 mod kind;
 mod open;
+#[cfg(feature = "parquet")]
+pub(crate) mod parquet;
 mod room;
 mod tar;
 mod zip;
@@ -36,13 +38,15 @@ pub(crate) struct Text {
     pub(crate) notes: Vec<String>,
 }
 
-/// The lines of a decoded event log begin with the record id and a tab.
+/// The lines of a decoded event log or table begin with the number of the record and a tab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Events {
     /// The record id is the number of the line.
-    ById,
+    Id,
     /// Record ids are not in order, so lines are counted.
-    ByPlace,
+    Place,
+    /// Rows of a Parquet file. The number of the row is that of the line.
+    Row,
 }
 
 pub(crate) fn head(path: &Path, most: u64) -> io::Result<Vec<u8>> {

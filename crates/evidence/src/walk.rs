@@ -127,9 +127,9 @@ pub(crate) fn ids(files: &[String]) -> Vec<String> {
 }
 
 fn stem(file: &str) -> String {
-    const KNOWN: [&str; 17] = [
+    const KNOWN: [&str; 18] = [
         "zst", "gz", "gzip", "json", "ndjson", "jsonl", "log", "csv", "tsv", "txt", "xml", "yaml", "yml", "cef",
-        "evtx", "conf", "eve",
+        "evtx", "parquet", "conf", "eve",
     ];
     let mut rest = file;
     while let Some((before, extension)) = rest.rsplit_once('.') {

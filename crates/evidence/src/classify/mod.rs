@@ -3,6 +3,7 @@
 mod facts;
 mod kinds;
 mod rules;
+mod tables;
 
 pub(crate) use facts::{Facts, hosts, plain};
 pub use rules::known_fields;
@@ -17,6 +18,8 @@ pub(crate) struct Belongs {
     pub(crate) sensor: String,
     /// True if an ordinary process on the described host wrote the records.
     pub(crate) on_host: bool,
+    /// The field with the time, if the source is a table of a tool that writes times in UTC.
+    pub(crate) time: Option<&'static str>,
 }
 
 impl Belongs {
@@ -27,6 +30,7 @@ impl Belongs {
                 reason: "nothing in it points to another domain".into(),
                 sensor: facts.format.words().replace(' ', "-").to_lowercase(),
                 on_host: true,
+                time: None,
             },
         )
     }

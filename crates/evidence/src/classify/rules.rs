@@ -1,35 +1,48 @@
 //! The rules, most specific first. Each gives its reason.
 
-use super::{Belongs, Facts};
+use super::{Belongs, Facts, tables};
 use crate::source::Format;
 
 pub(super) fn belongs(domain: &'static str, sensor: &str, on_host: bool, reason: impl Into<String>) -> Belongs {
-    Belongs { domain, reason: reason.into(), sensor: sensor.into(), on_host }
+    Belongs { domain, reason: reason.into(), sensor: sensor.into(), on_host, time: None }
 }
 
 /// The sensor and the fields of each known log. Tests make forged logs of them.
 pub fn known_fields() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
-    SIGNATURES.iter().map(|known| (known.sensor, known.all.iter().chain(known.any).copied().collect()))
+    SIGNATURES
+        .iter()
+        .chain(tables::TABLES)
+        .map(|known| (known.sensor, known.all.iter().chain(known.any).copied().collect()))
 }
 
 /// Most records of a known log have all of `all`, and one of `any` unless `any` is empty.
 pub(super) struct Known {
     pub(super) all: &'static [&'static str],
     pub(super) any: &'static [&'static str],
-    domain: &'static str,
+    pub(super) domain: &'static str,
     pub(super) sensor: &'static str,
-    on_host: bool,
-    what: &'static str,
+    pub(super) on_host: bool,
+    pub(super) what: &'static str,
+    /// The column with the time of a table, whose times are in UTC.
+    pub(super) time: Option<&'static str>,
 }
 
-const fn known(
+impl Known {
+    pub(super) fn belongs(&self, facts: &Facts<'_>) -> Belongs {
+        let fields = self.all.iter().copied().chain(facts.first(self.any)).collect::<Vec<_>>().join(", ");
+        let reason = format!("{}: it has {fields}", self.what);
+        Belongs { time: self.time, ..belongs(self.domain, self.sensor, self.on_host, reason) }
+    }
+}
+
+pub(super) const fn known(
     all: &'static [&'static str],
     any: &'static [&'static str],
     domain: &'static str,
     sensor: &'static str,
     what: &'static str,
 ) -> Known {
-    Known { all, any, domain, sensor, on_host: false, what }
+    Known { all, any, domain, sensor, on_host: false, what, time: None }
 }
 
 pub(super) const SIGNATURES: &[Known] = &[
@@ -161,27 +174,6 @@ pub(super) const SIGNATURES: &[Known] = &[
         "Santa events: its system extension decides what may run",
     ),
     known(&["inode", "crtime"], &["mtime"], "endpoint", "bodyfile", "files of a disk with their times"),
-    known(
-        &["entrynumber", "parententrynumber", "created0x10"],
-        &["lastmodified0x10", "lastrecordchange0x10"],
-        "endpoint",
-        "mft",
-        "files of a disk with their times, by MFTECmd",
-    ),
-    known(
-        &["executablename", "runcount", "lastrun"],
-        &["sourcefilename", "hash"],
-        "endpoint",
-        "prefetch",
-        "programs that ran, by PECmd",
-    ),
-    known(
-        &["programid", "filekeylastwritetimestamp", "fullpath"],
-        &["sha1", "binarytype"],
-        "endpoint",
-        "amcache",
-        "programs that a host knew, by AmcacheParser",
-    ),
     known(&["devname", "logid"], &["srcip", "type"], "network", "fortigate", "firewall records"),
     Known {
         // It runs inside the web server, which writes the log.
@@ -216,7 +208,7 @@ pub(crate) fn special(facts: &Facts<'_>) -> Option<Belongs> {
         let what = "requests as ModSecurity judged them in the web server";
         return Some(belongs("application", "web-application-firewall", true, what));
     }
-    if let Some(found) = kernel_and_windows(facts) {
+    if let Some(found) = tables::of(facts).or_else(|| kernel_and_windows(facts)) {
         return Some(found);
     }
     if facts.all(&["workload", "operation", "userid"]) {
@@ -225,8 +217,7 @@ pub(crate) fn special(facts: &Facts<'_>) -> Option<Belongs> {
         return Some(belongs(domain, "m365-audit", false, "Microsoft 365 audit events (Workload, Operation, UserId)"));
     }
     if let Some(known) = SIGNATURES.iter().find(|known| facts.mostly(known.all, known.any)) {
-        let fields = known.all.iter().copied().chain(facts.first(known.any)).collect::<Vec<_>>().join(", ");
-        return Some(belongs(known.domain, known.sensor, known.on_host, format!("{}: it has {fields}", known.what)));
+        return Some(known.belongs(facts));
     }
     let zeek = facts.format == Format::ZeekTsv || facts.share("@proc", |v| v == "zeek") > 0.5;
     let of_zeek = ["fuid", "certificatesubject", "softwaretype", "uids", "uids.0", "suppressfor"];
@@ -294,7 +285,7 @@ fn kernel_and_windows(facts: &Facts<'_>) -> Option<Belongs> {
         return None;
     }
     if !auditing && facts.share("channel", |v| v == channel).max(facts.share("logname", |v| v == channel)) < 0.6 {
-        return Some(belongs("endpoint", "windows-events", false, "Windows events of several channels"));
+        return Some(belongs("endpoint", tables::EVENTS, false, "Windows events of several channels"));
     }
     let lower = channel.to_ascii_lowercase();
     if lower == "security" {

@@ -15,7 +15,9 @@ pub fn process_keys(fields: &BTreeMap<String, String>, facets: &Facets) -> (Vec<
     let starts = facets.class == Some(Class::ProcessStart);
     for (path, value) in fields {
         let value = value.trim();
-        if value.is_empty() || value == "0" || value == "0x0" || value == "-" || by_the_writer(path) {
+        // In the tables of EvtxECmd it is the process that wrote the event.
+        let of_table = path == "ProcessId" && fields.contains_key("ChunkNumber");
+        if value.is_empty() || value == "0" || value == "0x0" || value == "-" || of_table || by_the_writer(path) {
             continue;
         }
         let (one, two) = (last(path, 1), last(path, 2));

@@ -82,7 +82,10 @@ pub(crate) struct Wanted<'a> {
 
 /// Returns the wanted fields, and maybe others. For JSON it is faster than [`parse`].
 pub(crate) fn parse_some(shape: &Shape, bytes: &[u8], wanted: &Wanted<'_>) -> Vec<(String, String)> {
-    if !matches!(shape.format, Format::Ndjson | Format::JsonArray | Format::JsonObjects | Format::Evtx) {
+    if !matches!(
+        shape.format,
+        Format::Ndjson | Format::JsonArray | Format::JsonObjects | Format::Evtx | Format::Parquet
+    ) {
         return parse(shape, bytes).fields;
     }
     let text = String::from_utf8_lossy(bytes);
@@ -115,7 +118,9 @@ pub(crate) fn parse_some(shape: &Shape, bytes: &[u8], wanted: &Wanted<'_>) -> Ve
 
 fn by_format(shape: &Shape, text: &str, out: &mut Vec<(String, String)>) -> bool {
     match shape.format {
-        Format::Ndjson | Format::JsonArray | Format::JsonObjects | Format::Evtx => from_json(text, out),
+        Format::Ndjson | Format::JsonArray | Format::JsonObjects | Format::Evtx | Format::Parquet => {
+            from_json(text, out)
+        }
         Format::Csv | Format::Tsv => {
             let fits = table::name(&shape.columns, table::cells(text, shape.delimiter), out);
             unpack_all(out);

@@ -83,12 +83,37 @@ pub(crate) fn renames(value: &str) -> bool {
 /// Sign-in messages without `key=value` pairs.
 const BEGINNINGS: [&str; 4] = ["Accepted ", "Failed ", "Invalid user ", "pam_unix("];
 
+/// Gives values of XML that was made JSON the names that they had: `Data.3.@Name` and `Data.3.#text` become one field, as
+/// for `<Data Name="LogonType">3</Data>`.
+fn by_name(found: Fields) -> Fields {
+    if !found.iter().any(|(path, _)| path.ends_with(".@Name")) {
+        return found;
+    }
+    let mut out = Fields::with_capacity(found.len());
+    let mut open: Option<(String, String)> = None;
+    for (path, value) in found {
+        if let Some(element) = path.strip_suffix(".@Name") {
+            let listed = |(_, last): &(&str, &str)| last.bytes().all(|b| b.is_ascii_digit());
+            let element_of = element.rsplit_once('.').filter(listed).map_or(element, |(list, _)| list);
+            let name = element_of.rsplit_once('.').map_or(value.clone(), |(above, _)| format!("{above}.{value}"));
+            open = Some((format!("{element}.#text"), name));
+            continue;
+        }
+        match open.take_if(|(text, _)| *text == path) {
+            Some((_, name)) => out.push((name, value)),
+            None => out.push((path, value)),
+        }
+    }
+    out
+}
+
 fn inner(path: &str, value: &str) -> Fields {
     let text = value.trim();
     let mut found = Fields::new();
     if text.starts_with(['{', '[']) && text.ends_with(['}', ']']) {
         let outcome = json::flatten(text, "", &mut |p, v| found.push((p.to_owned(), v.into_owned())));
         if outcome == Outcome::Whole {
+            let mut found = by_name(found);
             found.truncate(FIELDS_MAX);
             return found;
         }

@@ -13,6 +13,7 @@ use crate::time::clock::{self, Offset};
 use crate::time::plan::{Own, TimePlan};
 use crate::time::roles::{Candidate, SECOND};
 use crate::time::text::{Reading, prefix};
+use crate::time::zone::Zone;
 use crate::time::{Class, year};
 
 /// None of its times has a zone.
@@ -132,6 +133,27 @@ fn looked(all: &[Prepared], hint: Option<&Hint>, earlier: &[Looked]) -> Vec<Look
 }
 
 impl Prepared {
+    /// Its times have no zone, and are in UTC.
+    pub(crate) fn read_as_utc(&mut self) {
+        if self.zoneless {
+            self.plan.zone = Zone::new("UTC").ok();
+            self.zoneless = false;
+        }
+    }
+
+    /// Adds to a source without zones what the clock of its host showed less UTC, in nanoseconds. Programs write local
+    /// time or UTC, so that it decides nothing.
+    pub(crate) fn suggest(&mut self, clock: i64, host: &str) {
+        if self.zoneless && clock != 0 {
+            let minutes = clock / (60 * SECOND);
+            let (sign, minutes) = if minutes < 0 { ('-', -minutes) } else { ('+', minutes) };
+            let zone = format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60);
+            self.notes.push(format!(
+                "the clock of {host} was {zone} from UTC when it was collected: if these times are local, set zone = \"{zone}\" in sources.toml"
+            ));
+        }
+    }
+
     /// The zone that explains the record on `line`, if it happened at `alerted`.
     fn zone_by(&self, line: u64, alerted: i64) -> Option<Offset> {
         let (host, own, at) = self.local(line, alerted)?;

@@ -3,6 +3,7 @@ mod patterns;
 mod recordings;
 mod same;
 mod stories;
+mod tables;
 
 use std::sync::Arc;
 

@@ -56,7 +56,7 @@ impl<R: Read> LineCutter<R> {
     }
 
     pub(super) fn tally(&self) -> Tally {
-        let by_id = self.lines.events == Some(Events::ById);
+        let by_id = matches!(self.lines.events, Some(Events::Id | Events::Row));
         Tally { lines: if by_id { self.line.saturating_sub(1) } else { self.tally.lines }, ..self.tally }
     }
 
@@ -290,7 +290,7 @@ impl<R: Read> LineCutter<R> {
         let before = tab as u64 + 1;
         line.offset += before;
         line.length = line.length.saturating_sub(before);
-        if events == Events::ById {
+        if events != Events::Place {
             line.number = id;
             self.line = id.saturating_add(1);
         }

@@ -11,7 +11,7 @@ const LOG: &[u8] = b"{\"a\":\"one\"}\n{\"a\":\"two\"}\n";
 
 /// A member of a zip archive, with what its headers state.
 #[derive(Debug, Clone)]
-struct Entry {
+pub(super) struct Entry {
     name: Vec<u8>,
     method: u16,
     flags: u16,
@@ -21,14 +21,14 @@ struct Entry {
     data: Vec<u8>,
 }
 
-fn stored(name: &str, text: &[u8]) -> Entry {
+pub(super) fn stored(name: &str, text: &[u8]) -> Entry {
     let mut crc = flate2::Crc::new();
     crc.update(text);
     let size = u32::try_from(text.len()).unwrap();
     Entry { name: name.into(), method: 0, flags: 0, mode: 0o100_644, size, crc: crc.sum(), data: text.to_vec() }
 }
 
-fn deflated(name: &str, text: &[u8]) -> Entry {
+pub(super) fn deflated(name: &str, text: &[u8]) -> Entry {
     let mut out = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
     out.write_all(text).unwrap();
     Entry { method: 8, data: out.finish().unwrap(), ..stored(name, text) }
@@ -77,7 +77,7 @@ fn zip_of(members: &[Entry], listed: &[(usize, &[u8])], stated: u16) -> Vec<u8> 
     out
 }
 
-fn zip(members: &[Entry]) -> Vec<u8> {
+pub(super) fn zip(members: &[Entry]) -> Vec<u8> {
     let listed: Vec<(usize, &[u8])> = members.iter().enumerate().map(|(n, m)| (n, m.name.as_slice())).collect();
     zip_of(members, &listed, u16::try_from(members.len()).unwrap())
 }

@@ -108,3 +108,12 @@ fn the_firewall_of_windows_writes_the_clock_of_its_host() {
     assert!(zoneless(&log("#Time Format: Local\n")));
     assert!(!zoneless(&log("")), "the format itself is in UTC");
 }
+
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn parquet_is_refused_with_what_to_do() {
+    let folder = Folder::new(&[("events.parquet", b"PAR1\x15\x04"), ("a.log", b"2026-01-02T03:04:05Z started\n")]);
+    let skipped = folder.open().skipped().to_vec();
+    let reason = "Parquet: use a Casebook that was built with `--features parquet`, or export it as JSON, for example with duckdb";
+    assert_eq!(skipped, [Skipped::new("events.parquet", reason)]);
+}

@@ -3,7 +3,7 @@
 mod archives;
 mod blocks;
 mod cases;
-mod collections;
+pub(crate) mod collections;
 mod coverage;
 mod damage;
 mod declare;

@@ -9,13 +9,17 @@ pub(super) enum Kind {
     Zip,
     Tar,
     Evtx,
+    Parquet,
     /// Not read, with the reason and what to do.
     Other(&'static str),
 }
 
 const PCAP: &str = "packet capture: run Zeek or Suricata on it and add their logs; both are read";
 
-const MAGIC: [(&[u8], &str); 22] = [
+const PARQUET: &str =
+    "Parquet: use a Casebook that was built with `--features parquet`, or export it as JSON, for example with duckdb";
+
+const MAGIC: [(&[u8], &str); 23] = [
     (b"\xd4\xc3\xb2\xa1", PCAP),
     (b"\xa1\xb2\xc3\xd4", PCAP),
     (b"\x4d\x3c\xb2\xa1", PCAP),
@@ -30,6 +34,7 @@ const MAGIC: [(&[u8], &str); 22] = [
     (b"LZIP\x01", "lzip: decompress it first, for example with `lzip -dk`"),
     (b"\x1f\x9d", "compress (.Z): decompress it first, for example with `gzip -d`"),
     (b"SQLite format 3\0", "SQLite database: export its tables as CSV"),
+    (b"PARE", "encrypted Parquet: export it as JSON with its keys"),
     (b"regf", "registry hive: export it as CSV, for example with RECmd"),
     (b"MAM\x04", "prefetch file: export it as CSV, for example with PECmd"),
     (b"FILE0\0", "table of files (MFT): export it as CSV, for example with MFTECmd"),
@@ -50,6 +55,9 @@ pub(super) fn kind(head: &[u8]) -> Kind {
     }
     if head.starts_with(b"ElfFile\0") {
         return Kind::Evtx;
+    }
+    if head.starts_with(b"PAR1") {
+        return if cfg!(feature = "parquet") { Kind::Parquet } else { Kind::Other(PARQUET) };
     }
     if let Some((_, what)) = MAGIC.iter().find(|(magic, _)| head.starts_with(magic)) {
         return Kind::Other(what);

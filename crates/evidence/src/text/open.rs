@@ -117,7 +117,7 @@ impl Opener {
                 opened.skipped.push(skip(&item, why));
             }
             Kind::Gzip | Kind::Zstd => self.decompress(&kind, &item, found, opened)?,
-            Kind::Utf16 | Kind::Evtx => self.decode(&kind, &item, found, opened)?,
+            Kind::Utf16 | Kind::Evtx | Kind::Parquet => self.decode(&kind, &item, found, opened)?,
             Kind::Zip | Kind::Tar => self.members(&kind, &item, found, opened)?,
         }
         if item.cached {
@@ -164,20 +164,29 @@ impl Opener {
         let mut notes = item.notes.clone();
         let mut events = None;
         let (mut failed, mut cut) = (None, false);
-        if *kind == Kind::Evtx {
-            match evtx::decode(file, &mut sink) {
+        match kind {
+            Kind::Evtx => match evtx::decode(file, &mut sink) {
                 Ok(decoded) => {
-                    events = Some(if decoded.ordered { Events::ById } else { Events::ByPlace });
+                    events = Some(if decoded.ordered { Events::Id } else { Events::Place });
                     notes.extend(decoded.notes);
                     cut = decoded.cut;
                 }
                 Err(error) => failed = Some(format!("Windows event log that cannot be read: {error}")),
+            },
+            #[cfg(feature = "parquet")]
+            Kind::Parquet => {
+                let decoded = super::parquet::decode(file, &mut sink);
+                events = Some(Events::Row);
+                notes.extend(decoded.notes);
+                cut = decoded.cut;
+                failed = decoded.failed.map(|why| format!("Parquet file that cannot be read: {why}"));
             }
-        } else {
-            notes.push("UTF-16: lines and bytes are those of the text in UTF-8".into());
-            let error = decode::utf16(file, &mut sink).err();
-            cut = error.is_some();
-            failed = error.map(|error| format!("cannot be read: {error}"));
+            _ => {
+                notes.push("UTF-16: lines and bytes are those of the text in UTF-8".into());
+                let error = decode::utf16(file, &mut sink).err();
+                cut = error.is_some();
+                failed = error.map(|error| format!("cannot be read: {error}"));
+            }
         }
         let full = sink.full().filter(|_| cut);
         let size = sink.finish()?;

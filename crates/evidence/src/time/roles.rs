@@ -54,15 +54,23 @@ pub(crate) fn assign(sample: &[Fields], reading: Reading) -> Vec<Candidate> {
 
 /// Takes the time from `field`, and returns a note about it.
 pub(crate) fn choose(candidates: &mut [Candidate], field: &str) -> String {
+    match prefer(candidates, field) {
+        true => format!("the time is that of {field}, by sources.toml"),
+        false => format!("sources.toml sets the time field {field}, but no record looked at has a time there"),
+    }
+}
+
+/// Takes the time from `field`. False if no record has a time there.
+pub(crate) fn prefer(candidates: &mut [Candidate], field: &str) -> bool {
     let is_named = |c: &Candidate| c.path.eq_ignore_ascii_case(field);
     if !candidates.iter().any(is_named) {
-        return format!("sources.toml sets the time field {field}, but no record looked at has a time there");
+        return false;
     }
     for candidate in candidates.iter_mut() {
         candidate.role = if is_named(candidate) { TimeRole::Event } else { TimeRole::Other };
     }
     candidates.sort_by_key(|candidate| !is_named(candidate));
-    format!("the time is that of {field}, by sources.toml")
+    true
 }
 
 /// Whether `05/09/2023` is 5 September. Some value must prove it.
