@@ -58,6 +58,12 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
+    /// `row` has number, last number, records with a time, and first and last time.
+    fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let times = row.get::<_, Option<i64>>(3)?.zip(row.get(4)?);
+        Ok(Self { id: row.get(0)?, last: row.get(1)?, timed: unsigned(row, 2)?, times })
+    }
+
     pub(crate) fn records(&self) -> u64 {
         u64::try_from(self.last - self.id + 1).unwrap_or(0)
     }
@@ -67,11 +73,13 @@ impl Extent {
 pub(crate) fn extents(db: &Connection, source: i64, window: &str) -> rusqlite::Result<Vec<Extent>> {
     let sql = format!("SELECT id, last, timed, early, late FROM block WHERE source=?1{window} ORDER BY id");
     let mut query = db.prepare_cached(&sql)?;
-    let extent = |row: &Row<'_>| {
-        let times = row.get::<_, Option<i64>>(3)?.zip(row.get(4)?);
-        Ok(Extent { id: row.get(0)?, last: row.get(1)?, timed: unsigned(row, 2)?, times })
-    };
-    query.query_map([source], extent)?.collect()
+    query.query_map([source], Extent::of)?.collect()
+}
+
+/// The block that may have the record with this number.
+pub(crate) fn extent_around(db: &Connection, number: i64) -> rusqlite::Result<Option<(i64, Extent)>> {
+    let sql = "SELECT id, last, timed, early, late, source FROM block WHERE id<=?1 ORDER BY id DESC LIMIT 1";
+    db.prepare_cached(sql)?.query_row([number], |row| Ok((row.get(5)?, Extent::of(row)?))).optional()
 }
 
 /// The records of the block with this number.

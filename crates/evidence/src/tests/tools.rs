@@ -166,6 +166,9 @@ fn sql_reads_the_records_of_its_own_sources() {
         ),
         serde_json::json!([{"n": 0}])
     );
+    let joined = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<63) \
+        SELECT count(*) AS n, min(r.id) AS first FROM n JOIN records r ON r.id = n.i";
+    assert_eq!(value(joined), serde_json::json!([{"n": 50, "first": 14}]));
     let cut = rows("SELECT raw FROM records").map(|a| a.contains("\"truncated\":false")).unwrap();
     assert!(cut);
 }

@@ -74,6 +74,13 @@ impl Records {
 
     fn ordered(&self, order: Order, wanted: &Wanted) -> Result<Ordered> {
         let mut all = Vec::new();
+        // A query may ask for one record after another.
+        if let Some(id) = wanted.first.filter(|_| wanted.first == wanted.last) {
+            let found = self.catalog.with_index(|db| Ok(blocks::extent_around(db, id)?)).map_err(|e| failed(&e))?;
+            let sees = |source: i64| usize::try_from(source).is_ok_and(|place| self.visible.contains(&place));
+            all.extend(found.filter(|(source, _)| sees(*source)).map(|(_, extent)| extent));
+            return Ok(Ordered::new(order, wanted.window, &all, usize::MAX));
+        }
         for place in self.visible.iter() {
             let named = self.catalog.sources().get(*place).is_some_and(|source| wanted.has_source(&source.id));
             if named {
