@@ -147,6 +147,24 @@ fn with_the_certificates_that_the_script_makes_tls_is_spoken_and_nothing_else() 
         broker.restart().unwrap();
         nats::connect(&with(broker.port(), Some(tls.join("ca.pem")), true)).await.unwrap();
         assert!(nats::connect(&with(broker.port(), Some(tls.join("ca.pem")), false)).await.is_err());
+        // All certificates are replaced by those of another authority. The process reads its files as it connects again.
+        let (trusted, other) = (folder.path().join("trusted.pem"), folder.path().join("other"));
+        std::fs::copy(tls.join("ca.pem"), &trusted).unwrap();
+        let hub = nats::connect(&with(broker.port(), Some(trusted.clone()), true)).await.unwrap();
+        for (file, place) in [("server.pem", tls.join("server.pem")), ("server-key.pem", tls.join("server-key.pem"))] {
+            std::fs::copy(other.join(file), place).unwrap();
+        }
+        std::fs::copy(other.join("ca.pem"), tls.join("ca.pem")).unwrap();
+        broker.restart().unwrap();
+        let old = hub.prepare(nats::streams::Keeping::default()).await;
+        assert!(old.is_err(), "the old authority is still trusted");
+        std::fs::copy(other.join("ca.pem"), &trusted).unwrap();
+        let mut tries = 0;
+        while hub.prepare(nats::streams::Keeping::default()).await.is_err() {
+            tries += 1;
+            assert!(tries < 50, "the new certificates are not read");
+            tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        }
     })
     .unwrap();
     // And the files for three servers hold, with the same certificates.
