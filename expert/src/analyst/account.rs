@@ -13,7 +13,7 @@ pub(crate) fn of_system(name: &str) -> bool {
     let bare = bare(name);
     let numbered = |prefix: &str| bare.strip_prefix(prefix).is_some_and(|n| n.parse::<u32>().is_ok());
     const BUILT_IN: &str = "system|localsystem|local system|local service|localservice|network service|networkservice|\
-        anonymous logon|s-1-5-18|s-1-5-19|s-1-5-20|s-1-5-7|s-1-0-0";
+        anonymous logon|nt authority|s-1-5-18|s-1-5-19|s-1-5-20|s-1-5-7|s-1-0-0";
     BUILT_IN.split('|').any(|known| known == bare)
         || matches!(domain.as_str(), "nt service" | "window manager" | "font driver host" | "nt virtual machine")
         || numbered("dwm-")
@@ -27,7 +27,9 @@ mod tests {
 
     #[test]
     fn accounts_of_the_system_are_nobody_in_particular() {
-        for name in ["NT AUTHORITY\\SYSTEM", "S-1-5-19", "WEB01$", "corp\\web01$@CORP", "Window Manager\\DWM-3"] {
+        for name in
+            ["NT AUTHORITY\\SYSTEM", "NT AUTHORITY", "S-1-5-19", "WEB01$", "corp\\web01$@CORP", "Window Manager\\DWM-3"]
+        {
             assert!(of_system(name), "{name}");
         }
         for name in ["CORP\\mara", "systemadmin", "dwm-mara", "svc_backup", "root"] {
