@@ -25,7 +25,7 @@ impl Answers {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).answers.get(call).map(Arc::clone)
     }
 
-    /// Keeps the answer, and drops the oldest ones if there is no room.
+    /// Keeps the answer. Drops the oldest answers until all of them fit.
     pub(crate) fn keep(&self, call: Call, answer: &str) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let call = Arc::new(call);

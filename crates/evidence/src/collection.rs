@@ -34,7 +34,7 @@ struct Collection {
     extent: Extent,
 }
 
-/// What of a folder belongs to a collection. Other logs may stand beside it.
+/// Which files of a folder belong to a collection. The folder may also have other logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Extent {
     All,

@@ -58,16 +58,17 @@ struct Many {
 const ONE_BY_ONE: usize = 8;
 
 /// The bytes of a block in lower case.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Text {
     lower: Vec<u8>,
     others: Others,
 }
 
 /// How readings of records may differ from their bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Others {
     /// The bytes are the only reading.
+    #[default]
     None,
     /// Characters that a format escapes.
     Escaped,
@@ -115,7 +116,7 @@ impl Terms {
         Self { each: texts.iter().map(|text| Term::new(text)).collect(), any, many }
     }
 
-    /// Terms that a record must have, all of them.
+    /// Terms of which a record must have each.
     pub(crate) const fn all(each: Vec<Term>) -> Self {
         Self { each, any: false, many: None }
     }

@@ -87,7 +87,7 @@ to="--nats $nats --ca /etc/casebook/tls/ca.pem --credentials /etc/casebook/crede
 /usr/local/bin/casebook alert "$alert" $to/publisher
 tries=0
 # shellcheck disable=SC2086
-until /usr/local/bin/casebook list $to/reader --mac-key-file /etc/casebook/mac.key | tee "$folder/list" | grep -Eqi 'positive|inconclusive'; do
+until /usr/local/bin/casebook list $to/reader --data "$folder/lists" --mac-key-file /etc/casebook/mac.key | tee "$folder/list" | grep -Eqi 'positive|inconclusive'; do
   tries=$((tries + 1))
   if [ $tries -gt 150 ]; then
     cat "$folder/list"

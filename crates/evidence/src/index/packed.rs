@@ -39,6 +39,7 @@ struct Columns {
 }
 
 /// Packs entries of one source with ascending numbers.
+#[allow(clippy::expect_used, reason = "numbers and lists are written to memory, which cannot fail")]
 pub(super) fn pack(entries: &[Entry]) -> Vec<u8> {
     let mut columns = Columns { unit: 1, ..Columns::default() };
     let (mut line, mut end, mut time) = (0, 0, 0);
@@ -69,7 +70,7 @@ pub(super) fn pack(entries: &[Entry]) -> Vec<u8> {
     let unit = columns.time.iter().fold(0, |unit, step| common(unit, step.unsigned_abs()));
     columns.unit = i64::try_from(unit).unwrap_or(1).max(1);
     columns.time.iter_mut().for_each(|step| *step /= columns.unit);
-    postcard::to_allocvec(&columns).unwrap_or_default()
+    postcard::to_allocvec(&columns).expect("columns can be written")
 }
 
 /// The entries of the block, the first of which has the number `first`. None if the bytes are damaged.

@@ -195,7 +195,10 @@ impl<'a> Look<'a> {
         let failed = |source| ReadError::Read { file: self.source.file.clone(), source };
         let bytes = if block.apart { Vec::new() } else { read_at(file, block.start, block.length).map_err(failed)? };
         let mut size = bytes.len() as u64;
-        let text = Text::new(&bytes);
+        // Without terms nothing is compared with it.
+        let compared = !self.filter.terms.is_empty() || !self.implied.is_empty();
+        let made = |bytes: &[u8]| if compared { Text::new(bytes) } else { Text::default() };
+        let text = made(&bytes);
         let may_be = |terms: &Terms| block.apart || terms.may_be_in_text(&text);
         if !may_be(&self.filter.terms) || !may_be(&self.implied) {
             return Ok(size);
@@ -204,7 +207,7 @@ impl<'a> Look<'a> {
             if block.apart {
                 let apart = read_part(file, entry, 0, kept(entry)).map_err(failed)?;
                 size += apart.len() as u64;
-                self.record(entry, &apart, &Text::new(&apart), 0..apart.len(), sink);
+                self.record(entry, &apart, &made(&apart), 0..apart.len(), sink);
             } else {
                 let start = i64::try_from(block.start).unwrap_or(i64::MAX);
                 let from = usize::try_from(entry.offset - start).unwrap_or(0);

@@ -1,5 +1,5 @@
-//! Reads Parquet files in a process of its own. The library may panic or take all memory on a file that was made to harm,
-//! and both would end the whole program.
+//! Reads Parquet files in a separate process. A hostile file can make the library panic or take all memory, which would end
+//! the whole program.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
