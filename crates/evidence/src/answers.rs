@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes of the kept answers.
+/// Bytes of the kept calls and answers.
 const BYTES_MAX: usize = 32 << 20;
 
 /// The visible sources, the tool and its arguments.
@@ -28,18 +28,26 @@ impl Answers {
     /// Keeps the answer. Drops the oldest answers until all of them fit.
     pub(crate) fn keep(&self, call: Call, answer: &str) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let call = Arc::new(call);
-        if answer.len() > BYTES_MAX / 8 || kept.answers.insert(Arc::clone(&call), answer.into()).is_some() {
+        let bytes = size(&call, answer);
+        if bytes > BYTES_MAX / 8 || kept.answers.contains_key(&call) {
             return;
         }
-        kept.bytes += answer.len();
+        let call = Arc::new(call);
+        kept.answers.insert(Arc::clone(&call), answer.into());
+        kept.bytes += bytes;
         kept.order.push_back(call);
         while kept.bytes > BYTES_MAX
             && let Some(oldest) = kept.order.pop_front()
         {
-            kept.bytes -= kept.answers.remove(&oldest).map_or(0, |answer| answer.len());
+            kept.bytes -= kept.answers.remove(&oldest).map_or(0, |answer| size(&oldest, &answer));
         }
     }
+}
+
+/// A client may ask much and get little.
+fn size((visible, tool, arguments): &Call, answer: &str) -> usize {
+    const OF_MAPS: usize = 200;
+    std::mem::size_of_val(&**visible) + tool.len() + arguments.len() + answer.len() + OF_MAPS
 }
 
 #[cfg(test)]
@@ -50,12 +58,17 @@ mod tests {
     fn oldest_answers_make_room_for_new_ones() {
         let answers = Answers::default();
         let call = |n: usize| (Arc::from([n]), "search".to_owned(), "{}".to_owned());
-        let large = "x".repeat(BYTES_MAX / 8);
+        let large = "x".repeat(BYTES_MAX / 8 - 400);
         (0..9).for_each(|n| answers.keep(call(n), &large));
         assert_eq!(answers.get(&call(0)), None);
         assert_eq!(answers.get(&call(1)).as_deref(), Some(large.as_str()));
-        answers.keep(call(9), &(large.clone() + "x"));
+        answers.keep(call(9), &"x".repeat(BYTES_MAX / 8));
         assert_eq!(answers.get(&call(9)), None, "too large");
+        let long = |n: usize| (Arc::from([n]), "search".to_owned(), large.clone());
+        (0..9).for_each(|n| answers.keep(long(n), "{}"));
+        assert_eq!(answers.get(&long(0)), None, "arguments count, too");
+        assert!(answers.0.lock().unwrap().bytes <= BYTES_MAX);
+        answers.keep(call(8), &large);
         assert!(answers.get(&call(8)).is_some());
     }
 }
