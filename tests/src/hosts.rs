@@ -24,8 +24,8 @@ pub fn enter() -> Result<Option<ExitStatus>> {
     Ok(Some(sandbox.status().map_err(|e| format!("cannot run unshare: {e}"))?))
 }
 
-/// True if `CASEBOOK_HOSTS` is not 1, or this machine cannot make hosts. Then the test is skipped, with a message; if `CASEBOOK_CONTAINERS` is set and
-/// not `0`, that is an error.
+/// True if `CASEBOOK_HOSTS` is not 1, or this machine cannot make hosts. Then the test is skipped, with a message; if
+/// `CASEBOOK_CONTAINERS` is set and not `0`, that is an error.
 ///
 /// # Panics
 /// If hosts are required and cannot be made.
