@@ -95,7 +95,7 @@ pub fn run(order: &Order, cases: &[Case], cut: Duration) -> Result<Parted> {
         let faults = open.into_iter().map(|what| format!("{case:?}: not finished after {:?}: {what}", order.patience));
         let faults: Vec<String> = faults.chain(site.rig.team.ended()).collect();
         if !faults.is_empty() {
-            eprintln!("{}", site.rig.team.tails());
+            eprintln!("{}{}", site.rig.team.tails(), site.warnings());
             return Ok(Parted { cases: done, survived: Survived { seed: order.seed, faults, ..Survived::default() } });
         }
         site.servers_again()?;
@@ -142,6 +142,17 @@ impl Site {
         };
         let team = Team::start_on(&order.shape, nats, Hosts::driver(), &command)?;
         Ok(Self { servers, rig: Rig::of(team, order)?, hosts })
+    }
+
+    /// What the servers warned of.
+    fn warnings(&self) -> String {
+        let logs = self.servers.iter().map(|server| {
+            let log = std::fs::read_to_string(server.config.with_extension("log")).unwrap_or_default();
+            let marks = ["[WRN]", "[ERR]", "[FTL]"];
+            let lines = log.lines().filter(|line| marks.iter().any(|mark| line.contains(mark)));
+            format!("--- {}\n{}\n", server.name, lines.collect::<Vec<_>>().join("\n"))
+        });
+        logs.collect()
     }
 
     fn send(&mut self, first: usize, count: usize) -> Result<()> {

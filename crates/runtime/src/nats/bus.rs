@@ -9,6 +9,7 @@ use async_nats::HeaderMap;
 use async_nats::jetstream::consumer::{Consumer, pull};
 use async_nats::jetstream::message::{AckKind, Acker, PublishMessage};
 use async_trait::async_trait;
+use bytes::Bytes;
 use casebook_protocol::hash::hex;
 use casebook_protocol::{ArtifactId, subject};
 use futures_util::StreamExt;
@@ -16,7 +17,9 @@ use tokio::sync::Mutex;
 use tokio::task::AbortHandle;
 
 use super::mac::{MacKey, signed};
-use super::stream::there_already;
+use super::store::PENDING;
+use super::store::patience::Patience;
+use super::stream::{pending, there_already};
 use super::{Connection, INLINE, NatsStore, PROTOCOL, REFERENCE, reason, streams};
 use crate::bus::{Bus, BusError, Delivery, Message, Subscription};
 use crate::random::random;
@@ -134,6 +137,25 @@ impl NatsBus {
         Ok(Some(Box::new(NatsDelivery { bytes, attempt, held })))
     }
 
+    /// Publishes until the server has confirmed it. The server stores a message with a known id once, however often it is
+    /// sent. A lost message whose id it still counts as in progress is sent with another id.
+    async fn keep(&self, subject: &str, headers: &HeaderMap, body: Bytes) -> Result<(), BusError> {
+        let failed = |reason: String| BusError::Failed { doing: format!("publish to {subject}"), reason };
+        loop {
+            let id = random::<16>().map(|bytes| hex(&bytes)).map_err(|e| failed(e.to_string()))?;
+            let message = PublishMessage::build().payload(body.clone()).headers(headers.clone()).message_id(id);
+            let mut patience = Patience::until(PENDING);
+            loop {
+                match self.nats.written(subject, message.clone()).await {
+                    Ok(_) => return Ok(()),
+                    Err(error) if !pending(&error) => return Err(failed(self.nats.why(subject, &error))),
+                    Err(_) if patience.wait().await => {}
+                    Err(_) => break,
+                }
+            }
+        }
+    }
+
     fn headers() -> HeaderMap {
         let mut headers = HeaderMap::new();
         headers.insert(PROTOCOL, WIRE_VERSION.to_string().as_str());
@@ -159,10 +181,22 @@ impl Bus for NatsBus {
         };
         let message = PublishMessage::build().payload(body.into()).headers(headers);
         let job = job_subject(subject, id);
-        match self.nats.written(&job, message).await {
-            Ok(_) => Ok(()),
-            Err(error) if there_already(&error) => Ok(()),
-            Err(error) => Err(failed(self.nats.why(&job, &error))),
+        let mut patience = Patience::until(PENDING);
+        loop {
+            match self.nats.written(&job, message.clone()).await {
+                Ok(_) => return Ok(()),
+                Err(error) if there_already(&error) => {}
+                Err(error) => return Err(failed(self.nats.why(&job, &error))),
+            }
+            let Some((stream, _)) = streams::consumer_of(subject) else { return Ok(()) };
+            if self.store.read(stream, &job, None).await.map_err(|e| failed(e.to_string()))?.is_some() {
+                return Ok(());
+            }
+            // The job was done in between, or the server counts one that it does not have.
+            if !patience.wait().await {
+                self.nats.step_down(stream).await;
+                patience = Patience::until(PENDING);
+            }
         }
     }
 
@@ -193,11 +227,7 @@ impl Bus for NatsBus {
             key.sign(subject, &mut headers, &body);
         }
         if KEPT.iter().any(|prefix| subject.starts_with(prefix)) {
-            // The server stores a message with a known id once, however often it is sent.
-            let id = random::<16>().map(|bytes| hex(&bytes)).map_err(|e| failed(e.to_string()))?;
-            let message = PublishMessage::build().payload(body.into()).headers(headers).message_id(id);
-            let sent = self.nats.written(subject, message).await;
-            return sent.map(drop).map_err(|e| failed(self.nats.why(subject, &e)));
+            return self.keep(subject, &headers, body.into()).await;
         }
         let sent = self.nats.client.publish_with_headers(subject.to_owned(), headers, body.into()).await;
         sent.map_err(|e| failed(reason(&e)))

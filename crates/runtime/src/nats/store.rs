@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use async_nats::HeaderMap;
 use async_nats::jetstream::message::{PublishMessage, StreamMessage};
@@ -13,11 +14,12 @@ use futures_util::StreamExt;
 use futures_util::future::try_join_all;
 
 use super::mac::{EXPECTED, signed};
-use super::stream::{one, taken};
+use super::stream::{one, pending, taken};
 use super::{Connection, INLINE, REFERENCE, reason, streams};
 use crate::store::{Feed, Foreign, News, Once, Store, StoreError, follows, intact, read_events};
 
-mod patience;
+mod once;
+pub(super) mod patience;
 mod tip;
 
 use patience::Patience;
@@ -31,12 +33,18 @@ pub(super) const HASH: &str = "Casebook-Hash";
 const PARTS: &str = "Casebook-Parts";
 /// How often to write again after a message of another writer got in between.
 const TRIES: usize = 100;
+/// How long to wait for a write that the server reports to be in progress.
+pub(super) const PENDING: Duration = Duration::from_secs(5);
 /// The most messages of one log that are listed as foreign.
 const LISTED: usize = 1_000;
 
 enum Written {
     At(u64),
+    /// The subject does not end where it was expected to.
     Taken,
+    /// Another write to the subject is in progress, or the subject is [`Written::Taken`]: some versions of the server give
+    /// the same answer for both.
+    Pending,
 }
 
 pub struct NatsStore {
@@ -51,26 +59,26 @@ impl NatsStore {
         Self { nats, tips: Mutex::default(), foreign: Mutex::default() }
     }
 
-    /// Writes a message if the last message of its subject has the sequence `expected`. Waits for a server that is away
-    /// or does not store. A repeated write gives [`Written::Taken`].
+    /// Writes a message if the last message of its subject has the sequence `expected`, or in any case if that is `None`.
+    /// Waits for a server that is away or does not store. A repeated write gives [`Written::Taken`].
     async fn write(
         &self,
         subject: &str,
         mut headers: HeaderMap,
         bytes: &[u8],
-        expected: u64,
+        expected: Option<u64>,
     ) -> Result<Written, StoreError> {
-        if let Some(key) = self.nats.mac.as_ref().filter(|_| signed(subject)) {
+        if let Some(expected) = expected {
             headers.insert(EXPECTED, expected.to_string().as_str());
+        }
+        if let Some(key) = self.nats.mac.as_ref().filter(|_| signed(subject)) {
             key.sign(subject, &mut headers, bytes);
         }
-        let message = PublishMessage::build()
-            .payload(bytes::Bytes::copy_from_slice(bytes))
-            .headers(headers)
-            .expected_last_subject_sequence(expected);
+        let message = PublishMessage::build().payload(bytes::Bytes::copy_from_slice(bytes)).headers(headers);
         match self.nats.written(subject, message).await {
             Ok(ack) => Ok(Written::At(ack.sequence)),
             Err(error) if taken(&error) => Ok(Written::Taken),
+            Err(error) if pending(&error) => Ok(Written::Pending),
             Err(error) => {
                 let reason = self.nats.why(subject, &error);
                 Err(StoreError::Unavailable { doing: format!("write to {subject}"), reason })
@@ -186,8 +194,10 @@ impl Store for NatsStore {
         headers.insert(HASH, last.hash.as_str());
         let over = matches!(last.event, Event::Closed {});
         let mut at = tip.at;
-        for _ in 0..TRIES {
-            if let Written::At(at) = self.write(&subject::log(investigation), headers.clone(), &body, at).await? {
+        let (mut tries, mut patience) = (0, Patience::until(PENDING));
+        while tries < TRIES {
+            let written = self.write(&subject::log(investigation), headers.clone(), &body, Some(at)).await?;
+            if let Written::At(at) = written {
                 self.keep_tip(investigation, Tip { seq: last.seq, at, hash: last.hash.clone() }, over);
                 return Ok(());
             }
@@ -197,11 +207,19 @@ impl Store for NatsStore {
                 // Our earlier write succeeded, but its answer was lost.
                 return Ok(());
             }
-            if found.seq != after || found.at == at {
+            if found.seq != after {
                 return Err(conflict(found.seq));
             }
-            // No Hub wrote what came in between.
-            at = found.at;
+            if found.at != at {
+                // No Hub wrote what came in between.
+                at = found.at;
+                tries += 1;
+            } else if !matches!(written, Written::Pending) {
+                return Err(conflict(found.seq));
+            } else if !patience.wait().await {
+                self.nats.step_down(streams::LOG).await;
+                patience = Patience::until(PENDING);
+            }
         }
         Err(StoreError::Unavailable {
             doing: format!("append to the log of {investigation}"),
@@ -270,29 +288,7 @@ impl Store for NatsStore {
     }
 
     async fn record_once(&self, investigation: &InvestigationId, key: &str, bytes: &[u8]) -> Result<Once, StoreError> {
-        let (headers, body) = self.inline(bytes).await?;
-        let subject = subject::result(investigation, key);
-        let unreadable = |reason: &str| StoreError::Unavailable {
-            doing: format!("record {key} of {investigation}"),
-            reason: reason.into(),
-        };
-        let mut expected = 0;
-        for _ in 0..TRIES {
-            if let Written::At(_) = self.write(&subject, headers.clone(), &body, expected).await? {
-                return Ok(Once::Recorded);
-            }
-            match self.recorded(investigation, key).await? {
-                Some(stands) if stands == bytes => return Ok(Once::Recorded),
-                Some(stands) => return Ok(Once::Stands(stands)),
-                None if self.nats.signs() && signed(&subject) => {
-                    // No Hub wrote what is there.
-                    let stream = streams::results(subject::writer(key).as_ref());
-                    expected = self.first_of_hub(&stream, &subject).await?.1;
-                }
-                None => return Err(unreadable("the server reports that it is recorded, but does not return it")),
-            }
-        }
-        Err(unreadable("other writers than Hubs write to it all the time; find out who, and check the permissions"))
+        self.record_first(investigation, key, bytes).await
     }
 
     async fn record_once_with(
@@ -312,7 +308,7 @@ impl Store for NatsStore {
         let found = if self.nats.signs() && signed(&subject) {
             self.first_of_hub(&stream, &subject).await?.0
         } else {
-            self.read(&stream, &subject, None).await?
+            self.read(&stream, &subject, Some(1)).await?
         };
         match found {
             None => Ok(None),
@@ -331,7 +327,7 @@ impl Store for NatsStore {
             if n == 0 {
                 headers.insert(PARTS, count.as_str());
             }
-            self.write(&subject::artifact(&id, n), headers, part, 0).await?;
+            self.write_part(&id, n, headers, part).await?;
         }
         Ok(id)
     }

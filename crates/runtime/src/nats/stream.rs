@@ -3,6 +3,7 @@
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::message::{PublishMessage, StreamMessage};
 use async_nats::jetstream::publish::PublishAck;
+use async_nats::jetstream::response::Response;
 use async_nats::jetstream::stream::{RawMessageBuilder, RawMessageErrorKind, WithHeaders};
 use async_nats::jetstream::{Error as JetStreamError, ErrorCode};
 
@@ -23,6 +24,23 @@ impl Connection {
         let stream = self.jetstream.get_stream_no_info(stream).await.map_err(|e| reason(&e))?;
         one(stream.raw_message_builder().last_by_subject(subject)).await.map_err(|e| reason(&e))
     }
+
+    /// Asks the leader of a stream to step down. A leader that lost a write still counts it as in progress and refuses
+    /// every later write to the subject; the next leader does not. Needs the permissions of a Hub.
+    pub(super) async fn step_down(&self, stream: &str) {
+        tracing::warn!(
+            stream,
+            "the leader of this stream reports a write in progress that does not end; another is elected"
+        );
+        let subject = format!("STREAM.LEADER.STEPDOWN.{stream}");
+        let answer: Result<Response<serde_json::Value>, _> = self.jetstream.request(subject, &()).await;
+        if let Err(reason) = answer.map_err(|e| reason(&e)).and_then(|answer| match answer {
+            Response::Ok(_) => Ok(()),
+            Response::Err { error } => Err(error.to_string()),
+        }) {
+            tracing::warn!(stream, reason, "the leader of this stream did not step down");
+        }
+    }
 }
 
 pub(super) async fn one(
@@ -40,10 +58,16 @@ fn answered(error: &PublishError) -> Option<&JetStreamError> {
     std::error::Error::source(error)?.downcast_ref()
 }
 
-/// Another message was written there before. Servers since 2.12 use another code for an expected sequence of 0.
+/// Another message was written there before.
 pub(super) fn taken(error: &PublishError) -> bool {
     matches!(error.kind(), PublishErrorKind::WrongLastSequence)
-        || answered(error).is_some_and(|error| error.error_code() == ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT)
+}
+
+/// Another write to the subject, or of the same message id, is in progress. For an expected sequence of 0 some versions of
+/// the server also give this answer if another message was written there before.
+pub(super) fn pending(error: &PublishError) -> bool {
+    let codes = [ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT, ErrorCode::STREAM_DUPLICATE_MESSAGE_CONFLICT];
+    answered(error).is_some_and(|error| codes.contains(&error.error_code()))
 }
 
 /// Waiting may help: the server is away, its store is full, a cluster has no leader, or another write to the subject is

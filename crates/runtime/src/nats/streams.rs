@@ -76,7 +76,7 @@ fn stream(name: &str, subject: &str, keeping: Keeping) -> Config {
         storage: StorageType::File,
         num_replicas: keeping.replicas,
         duplicate_window: Duration::from_secs(120),
-        compression: Some(Compression::S2),
+        compression: Some(Compression::None),
         discard: DiscardPolicy::New,
         retention: RetentionPolicy::Limits,
         ..Config::default()
@@ -200,7 +200,7 @@ impl Connection {
     async fn ensure_stream(&self, asked: Config) -> Result<(), NatsError> {
         let doing = |verb: &str| format!("{verb} stream {}", asked.name);
         let found = match self.jetstream.get_stream(&asked.name).await {
-            Ok(stream) => stream.cached_info().config.clone(),
+            Ok(stream) => self.uncompressed(&asked, stream.cached_info().config.clone()).await?,
             Err(error) => match error.kind() {
                 GetStreamErrorKind::JetStream(e) if e.code() == 404 => {
                     // Another Hub may create the same stream now. That succeeds if the settings are equal.
@@ -218,6 +218,19 @@ impl Connection {
             tracing::warn!(stream, ?after, "the stream deletes old messages; a longer investigation loses its log");
         }
         same(&format!("stream {}", asked.name), &asked, &found)
+    }
+
+    /// Turns off the compression of a stream that an earlier version made.
+    async fn uncompressed(&self, asked: &Config, found: Config) -> Result<Config, NatsError> {
+        if !matches!(found.compression, Some(Compression::S2)) {
+            return Ok(found);
+        }
+        let changed = Config { compression: asked.compression.clone(), ..found };
+        let failed =
+            |reason: String| NatsError::Failed { doing: format!("turn off the compression of {}", asked.name), reason };
+        let info = self.jetstream.update_stream(changed).await.map_err(|e| failed(reason(&e)))?;
+        tracing::info!(stream = asked.name, "turned off the compression of this stream, which can lose messages");
+        Ok(info.config)
     }
 
     async fn ensure_consumer(&self, stream: &str, asked: pull::Config) -> Result<(), NatsError> {

@@ -1,6 +1,10 @@
-//! Three servers of which one is lost.
+//! Three servers of which one is lost, or two stand still.
 
-use casebook_runtime::nats::streams::Keeping;
+use async_nats::jetstream;
+use casebook_protocol::Timestamp;
+use casebook_runtime::nats::streams::{self, Keeping};
+use casebook_runtime::store::{Once, Store};
+use rustix::process::Signal;
 
 use super::service::{alert, evidence};
 use super::*;
@@ -43,6 +47,88 @@ fn a_cluster_of_three_goes_on_when_it_loses_a_server() {
             assert_eq!(verified(hub.env().store.as_ref(), id).await.unwrap().problems, []);
         }
         assert_eq!(comparable(&concluded(&hub, &ids[0]).await), comparable(&embedded));
+    })
+    .unwrap();
+}
+
+const KEEPING: Keeping = Keeping { replicas: 3, lease: streams::LEASE };
+
+/// The number of the server that leads `stream`.
+async fn leader(hub: &Connection, stream: &str) -> usize {
+    loop {
+        let found = jetstream::new(hub.client().clone()).get_stream(stream).await;
+        let leader = found.ok().and_then(|found| found.cached_info().cluster.as_ref()?.leader.clone());
+        match leader.and_then(|name| name.strip_prefix("server-")?.parse().ok()) {
+            Some(n) => return n,
+            None => tokio::time::sleep(Duration::from_millis(500)).await,
+        }
+    }
+}
+
+/// Does two writes to one subject while the leader has no majority: one that the leader proposes, and one that it refuses
+/// because the first is in progress.
+async fn meet<A, B>(servers: &mut [Nats], leader: usize, first: A, second: B) -> (A::Output, B::Output)
+where
+    A: Future + Send + 'static,
+    B: Future + Send + 'static,
+    A::Output: Send,
+    B::Output: Send,
+{
+    let others = |servers: &mut [Nats], signal| {
+        let others = servers.iter_mut().enumerate().filter(|(n, _)| *n != leader);
+        others.for_each(|(_, server)| server.broker.signal(signal));
+    };
+    others(servers, Signal::STOP);
+    let first = tokio::spawn(first);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let second = tokio::spawn(second);
+    tokio::time::sleep(Duration::from_secs(8)).await;
+    others(servers, Signal::CONT);
+    (first.await.unwrap(), second.await.unwrap())
+}
+
+#[test]
+fn writes_that_meet_without_a_majority_agree_once_there_is_one() {
+    process::run(async {
+        let mut servers = casebook_tests::nats::cluster().unwrap();
+        let hub = nats::connect(&servers[0].options("hub")).await.unwrap();
+        while hub.prepare(KEEPING).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+        // Two Hubs that talk to this server alone.
+        let hubs = async |servers: &[Nats], n: usize| {
+            let options = nats::Options { url: servers[n].broker.url(), ..servers[n].options("hub") };
+            let one: Arc<dyn Store> = nats::connect(&options).await.unwrap().env().store;
+            let other: Arc<dyn Store> = nats::connect(&options).await.unwrap().env().store;
+            (one, other)
+        };
+        let id = InvestigationId::new("a").unwrap();
+
+        let leads = leader(&hub, &streams::results(None)).await;
+        let (one, other) = hubs(&servers, leads).await;
+        let write = |store: &Arc<dyn Store>, bytes: &'static [u8]| {
+            let (store, id) = (Arc::clone(store), id.clone());
+            async move { store.record_once(&id, "k", bytes).await.unwrap() }
+        };
+        let both = meet(&mut servers, leads, write(&one, b"one"), write(&other, b"other")).await;
+        let stands = one.recorded(&id, "k").await.unwrap().unwrap();
+        let expect = match stands.as_slice() {
+            b"one" => (Once::Recorded, Once::Stands(stands.clone())),
+            _ => (Once::Stands(stands.clone()), Once::Recorded),
+        };
+        assert_eq!(both, expect);
+        assert_eq!(other.recorded(&id, "k").await.unwrap(), Some(stands));
+
+        let leads = leader(&hub, streams::LOG).await;
+        let (one, other) = hubs(&servers, leads).await;
+        let entry = Recorded::next(&id, None, Timestamp::UNIX_EPOCH, Event::Stopping { reason: "x".into() });
+        let write = |store: &Arc<dyn Store>| {
+            let (store, id, entry) = (Arc::clone(store), id.clone(), entry.clone());
+            async move { store.append(&id, 0, &[entry]).await }
+        };
+        let both = meet(&mut servers, leads, write(&one), write(&other)).await;
+        assert_eq!(both, (Ok(()), Ok(())), "the same entries");
+        assert_eq!(one.log(&id, 1).await.unwrap(), [entry]);
     })
     .unwrap();
 }

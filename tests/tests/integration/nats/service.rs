@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use async_nats::jetstream::stream::{self, Compression};
 use casebook_protocol::{Event, TaskId};
 use casebook_protocol::{OutcomeNotice, Step, StepNotice};
 use casebook_runtime::nats::JoinError;
@@ -285,6 +286,29 @@ fn a_job_of_an_older_version_makes_room_for_one_of_ours_and_a_newer_one_stays() 
         put(WIRE_VERSION + 1, b"newer").await;
         let error = bus.try_pull(&queue).await.map(|job| job.is_some()).unwrap_err().to_string();
         assert!(error.contains(&format!("got {}", WIRE_VERSION + 1)), "{error}");
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_stream_that_was_made_with_compression_keeps_its_messages_without_it() {
+    process::run(async {
+        let nats = Nats::start().unwrap();
+        let hub = nats::connect(&nats.options("hub")).await.unwrap();
+        hub.prepare(Keeping::default()).await.unwrap();
+        let streams = async_nats::jetstream::new(hub.client().clone());
+        let compression = async || streams.get_stream(streams::LOG).await.unwrap().cached_info().config.clone();
+        let made = compression().await;
+        assert_eq!(made.compression, Some(Compression::None));
+        let compressed = stream::Config { compression: Some(Compression::S2), ..made };
+        streams.update_stream(compressed).await.unwrap();
+        assert_eq!(compression().await.compression, Some(Compression::S2));
+        hub.client().publish("casebook.log.a", "kept".into()).await.unwrap();
+        hub.flush().await;
+        hub.prepare(Keeping::default()).await.unwrap();
+        assert_eq!(compression().await.compression, Some(Compression::None));
+        let log = streams.get_stream(streams::LOG).await.unwrap();
+        assert_eq!(log.get_last_raw_message_by_subject("casebook.log.a").await.unwrap().payload, "kept");
     })
     .unwrap();
 }

@@ -7,18 +7,22 @@ use tokio::time::Instant;
 const LIMIT: Duration = Duration::from_secs(600);
 const PAUSE: Duration = Duration::from_secs(1);
 
-pub(super) struct Patience {
+pub(in crate::nats) struct Patience {
     end: Instant,
     pause: Duration,
 }
 
 impl Patience {
     pub(super) fn new() -> Self {
-        Self { end: Instant::now() + LIMIT, pause: Duration::from_millis(50) }
+        Self::until(LIMIT)
+    }
+
+    pub(in crate::nats) fn until(limit: Duration) -> Self {
+        Self { end: Instant::now() + limit, pause: Duration::from_millis(50) }
     }
 
     /// False if the limit is reached.
-    pub(super) async fn wait(&mut self) -> bool {
+    pub(in crate::nats) async fn wait(&mut self) -> bool {
         if Instant::now() >= self.end {
             return false;
         }
