@@ -30,7 +30,7 @@ pub fn enter() -> Result<Option<ExitStatus>> {
 /// # Panics
 /// If hosts are required and cannot be made.
 pub fn skipped() -> bool {
-    // They take minutes, and have not been stable beside other tests.
+    // They take minutes, and their limits of time do not fit other tests beside them.
     if std::env::var_os("CASEBOOK_HOSTS").is_none_or(|wanted| wanted != "1") {
         eprintln!("skipped: set CASEBOOK_HOSTS=1 for the tests across hosts");
         return true;
