@@ -32,6 +32,7 @@ kinds! {
     NotClosed = "not-closed", 409, "The investigation is not closed", "Wait for its end, or add partial=1 to get what is recorded so far.";
     Exists = "exists", 409, "Already exists", "Use another name, or begin another upload.";
     Used = "used", 409, "An investigation uses it", "Begin another upload. Evidence of an investigation stays as it was.";
+    TooManyUploads = "too-many-uploads", 409, "There are too many uploads", "Remove unused uploads on the page Launch.";
     OverLimit = "over-limit", 409, "A limit is not one that this server allows", "Leave the limit out, or lower it to what the detail names.";
     NoTeam = "no-team", 409, "This server only reads", "Start `casebook serve` with --evidence DIR, or send the alert to a team with `casebook alert`.";
     TooLarge = "too-large", 413, "The request is too large", "An alert may have 1 MiB, an uploaded file 256 MiB.";

@@ -175,7 +175,7 @@ table! {
         "Evidence that an alert can be investigated with";
     Settings: Get "/settings" => One("Settings"), [],
         "What holds in this server; no secret";
-    Uploads: Post "/uploads" => One("Upload"), [NoTeam],
+    Uploads: Post "/uploads" => One("Upload"), [TooManyUploads NoTeam],
         "Begins an upload of evidence";
     Uploaded: Get "/uploads/{upload}" => One("Uploaded"), [NotFound NoTeam],
         "How many files and bytes an upload has, and whether an alert was investigated over it";

@@ -113,6 +113,12 @@ async fn an_alert_is_investigated_once_over_each_body_of_evidence() {
         body(server.ask(Method::POST, "/uploads", Vec::new()).await).await["upload"].as_str().unwrap().to_owned();
     assert_eq!(server.ask(Method::DELETE, &format!("/uploads/{unused}"), Vec::new()).await.status(), 204);
     assert!(!data.path().join("uploads").join(&unused).exists());
+    for n in 1..100 {
+        std::fs::create_dir(data.path().join(format!("uploads/upload-{n}"))).unwrap();
+    }
+    let full = server.ask(Method::POST, "/uploads", Vec::new()).await;
+    assert_eq!(full.status(), 409);
+    assert_eq!(body(full).await["type"], "/problems/too-many-uploads");
     for name in [&unused, "upload-", "..", "upload-..%2f..", "%2e%2e"] {
         assert_eq!(server.ask(Method::DELETE, &format!("/uploads/{name}"), Vec::new()).await.status(), 404, "{name}");
     }

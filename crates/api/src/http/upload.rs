@@ -47,7 +47,7 @@ pub(super) fn begin(app: &App) -> Result<Response, Problem> {
         let why = format!(
             "there are {there} uploads; remove unused ones on the page Launch, or from the folder `uploads` of the data folder"
         );
-        return Err(Problem::new(Kind::TooLarge, why));
+        return Err(Problem::new(Kind::TooManyUploads, why));
     }
     let name = super::access::secret().map_err(|e| failed(&e))?;
     let name = format!("upload-{}", name.get(..12).unwrap_or_default());
