@@ -84,7 +84,9 @@ impl Rec {
     /// Whether the record contains the text, ignoring case.
     pub fn holds(&self, text: &str) -> bool {
         let text = squeezed(text);
-        self.lower.contains(&text) || self.lower.contains(&text.replace('\\', "\\\\"))
+        // The record is held as JSON.
+        let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");
+        self.lower.contains(&text) || self.lower.contains(&escaped)
     }
 
     pub fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
