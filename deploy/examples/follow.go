@@ -7,11 +7,14 @@
 package main
 
 import (
+	"bytes"
+	"compress/zlib"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"log"
 	"os"
 	"strconv"
@@ -26,6 +29,8 @@ const (
 	api = "casebook.api"
 	// Under an artifact: the parts that it has.
 	parts = "Casebook-Parts"
+	// Under a part of an artifact that is compressed: how.
+	packed = "Casebook-Packed"
 	// In place of the body of a message that is too large: the artifact that holds it.
 	artifact = "Casebook-Artifact"
 )
@@ -57,12 +62,26 @@ func read(connection *nats.Conn, name string) ([]byte, error) {
 				return nil, fmt.Errorf("artifact %s: %w", name, err)
 			}
 		}
-		body = append(body, part.Data...)
+		data := part.Data
+		if part.Header.Get(packed) == "zlib" {
+			if data, err = unpacked(data); err != nil {
+				return nil, fmt.Errorf("artifact %s: %w", name, err)
+			}
+		}
+		body = append(body, data...)
 	}
 	if hash := sha256.Sum256(body); hex.EncodeToString(hash[:]) != name {
 		return nil, fmt.Errorf("artifact %s has other bytes", name)
 	}
 	return body, nil
+}
+
+func unpacked(data []byte) ([]byte, error) {
+	reader, err := zlib.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(reader)
 }
 
 // The JSON of a message: a list of events, a Timeline, a report, or an accepted alert.

@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import ssl
+import zlib
 
 import nats
 from nats.errors import Error
@@ -20,6 +21,8 @@ from nats.errors import Error
 API = "casebook.api"
 # Under an artifact: the parts that it has.
 PARTS = "Casebook-Parts"
+# Under a part of an artifact that is compressed: how.
+PACKED = "Casebook-Packed"
 # In place of the body of a message that is too large: the artifact that holds it.
 ARTIFACT = "Casebook-Artifact"
 
@@ -30,10 +33,13 @@ async def artifact(connection, name):
     async def part(n):
         return await connection.request(f"{API}.DIRECT.GET.CASEBOOK_ARTIFACTS.casebook.artifact.{name}.{n}", timeout=10)
 
+    def unpacked(message):
+        return zlib.decompress(message.data) if message.headers.get(PACKED) == "zlib" else message.data
+
     first = await part(0)
-    parts = [first.data]
+    parts = [unpacked(first)]
     for n in range(1, int(first.headers[PARTS])):
-        parts.append((await part(n)).data)
+        parts.append(unpacked(await part(n)))
     body = b"".join(parts)
     if hashlib.sha256(body).hexdigest() != name:
         raise ValueError(f"artifact {name} has other bytes")

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use ahash::AHashMap;
 use casebook_protocol::coverage::OTHER_HOSTS;
 use casebook_protocol::{HostCoverage, KindCoverage, Timestamp};
 
@@ -72,7 +73,7 @@ impl Span {
 #[derive(Debug, Default)]
 struct Host {
     all: Span,
-    kinds: HashMap<String, Span>,
+    kinds: AHashMap<String, Span>,
 }
 
 /// The fields with the host and the kind of a record.
@@ -93,7 +94,7 @@ impl CoverageFields {
 /// Counts the records of one source.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    hosts: HashMap<String, Host>,
+    hosts: AHashMap<String, Host>,
 }
 
 impl Tally {
@@ -136,7 +137,7 @@ impl Tally {
 }
 
 /// Copies the name only if it is new.
-fn with<T: Default>(all: &mut HashMap<String, T>, name: &str, act: impl FnOnce(&mut T)) {
+fn with<T: Default>(all: &mut AHashMap<String, T>, name: &str, act: impl FnOnce(&mut T)) {
     match all.get_mut(name) {
         Some(known) => act(known),
         None => act(all.entry(name.to_owned()).or_default()),

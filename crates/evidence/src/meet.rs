@@ -1,8 +1,9 @@
 //! How far the clocks of two sensors are apart: connections and logins that both recorded, known by the address and the
 //! port of the client.
 
-use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+
+use ahash::AHashMap;
 
 use crate::facet::{Facet, names_of};
 use crate::source::Source;
@@ -46,7 +47,7 @@ enum Part {
 /// Reads which connection a record is of.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
-    parts: HashMap<String, Part>,
+    parts: AHashMap<String, Part>,
     any: bool,
     looked: u64,
 }
@@ -80,7 +81,7 @@ impl Keys {
 
 /// The first time of each connection of a source.
 #[derive(Debug, Default)]
-pub(crate) struct Connections(HashMap<u64, i64>);
+pub(crate) struct Connections(AHashMap<u64, i64>);
 
 impl Connections {
     /// `at` is in nanoseconds.

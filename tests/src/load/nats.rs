@@ -30,7 +30,7 @@ async fn investigate(setting: &Setting, team: &Processes) -> Result<Taken> {
     let (connection, publisher) = (team.connection().await?, team.publisher().await?);
     let mut reports = connection.env().bus.subscribe(subject::REPORTS).await?;
     // One unmeasured investigation first, as in the other modes: then the Hub knows all workers.
-    ask(&connection, setting.all()).await?;
+    ask(&publisher, setting.all()).await?;
     next(&mut *reports).await?;
     let broker = team.nats.broker.pid();
     let processes: Vec<(&str, u32)> =

@@ -19,6 +19,7 @@ use super::{Connection, INLINE, REFERENCE, reason, streams};
 use crate::store::{Feed, Foreign, News, Once, Store, StoreError, follows, intact, read_events};
 
 mod once;
+mod packing;
 pub(super) mod patience;
 mod tip;
 
@@ -327,7 +328,8 @@ impl Store for NatsStore {
             if n == 0 {
                 headers.insert(PARTS, count.as_str());
             }
-            self.write_part(&id, n, headers, part).await?;
+            let packed = packing::pack(part, &mut headers);
+            self.write_part(&id, n, headers, packed.as_deref().unwrap_or(part)).await?;
         }
         Ok(id)
     }
@@ -337,10 +339,11 @@ impl Store for NatsStore {
         let corrupt = |reason: String| StoreError::Corrupt { what: format!("artifact {id}"), reason };
         let parts = first.headers.get(PARTS).and_then(|n| n.as_str().parse::<u32>().ok());
         let parts = parts.ok_or_else(|| corrupt("its first part does not give the number of parts".into()))?;
-        let mut bytes = first.payload.to_vec();
+        let unpacked = |part: &StreamMessage| packing::unpack(&part.payload, &part.headers).map_err(corrupt);
+        let mut bytes = unpacked(&first)?;
         for n in 1..parts {
-            let part = self.part(id, n).await?;
-            bytes.extend_from_slice(&part.ok_or_else(|| corrupt(format!("part {n} of {parts} is missing")))?.payload);
+            let part = self.part(id, n).await?.ok_or_else(|| corrupt(format!("part {n} of {parts} is missing")))?;
+            bytes.extend_from_slice(&unpacked(&part)?);
         }
         intact(id, bytes).map(Some)
     }

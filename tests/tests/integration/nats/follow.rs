@@ -109,7 +109,13 @@ fn followers_in_other_languages_lose_nothing_over_outages() {
     let mut expected = BTreeSet::new();
     let mut send = |numbers: std::ops::Range<usize>| {
         for n in numbers {
-            let (alert, bytes) = alert(order.seed, n).unwrap();
+            let (alert, mut bytes) = alert(order.seed, n).unwrap();
+            if n == 1 {
+                // The event that holds it is in an artifact.
+                let mut large: Value = serde_json::from_slice(&bytes).unwrap();
+                large["padding"] = "x".repeat(400_000).into();
+                bytes = large.to_string().into_bytes();
+            }
             expected.insert(casebook_hub::investigation_id(&alert.id, 1));
             while runtime.block_on(publisher.store(subject::ALERTS, bytes.clone())).is_err() {}
         }
