@@ -36,6 +36,8 @@ const PARTS: &str = "Casebook-Parts";
 const TRIES: usize = 100;
 /// How long to wait for a write that the server reports to be in progress.
 pub(super) const PENDING: Duration = Duration::from_secs(5);
+/// How long to look for an artifact.
+const BEHIND: Duration = Duration::from_secs(2);
 /// The most messages of one log that are listed as foreign.
 const LISTED: usize = 1_000;
 
@@ -335,7 +337,15 @@ impl Store for NatsStore {
     }
 
     async fn get(&self, id: &ArtifactId) -> Result<Option<Vec<u8>>, StoreError> {
-        let Some(first) = self.part(id, 0).await? else { return Ok(None) };
+        // A replica that is behind may answer.
+        let mut patience = Patience::until(BEHIND);
+        let first = loop {
+            match self.part(id, 0).await? {
+                Some(first) => break first,
+                None if patience.wait().await => {}
+                None => return Ok(None),
+            }
+        };
         let corrupt = |reason: String| StoreError::Corrupt { what: format!("artifact {id}"), reason };
         let parts = first.headers.get(PARTS).and_then(|n| n.as_str().parse::<u32>().ok());
         let parts = parts.ok_or_else(|| corrupt("its first part does not give the number of parts".into()))?;

@@ -27,7 +27,7 @@ impl Connection {
 
     /// Asks the leader of a stream to step down. A leader that lost a write still counts it as in progress and refuses
     /// every later write to the subject; the next leader does not. Needs the permissions of a Hub.
-    pub(super) async fn step_down(&self, stream: &str) {
+    pub async fn step_down(&self, stream: &str) {
         tracing::warn!(
             stream,
             "the leader of this stream reports a write in progress that does not end; another is elected"

@@ -83,7 +83,9 @@ where
     tokio::time::sleep(Duration::from_secs(1)).await;
     let second = tokio::spawn(second);
     tokio::time::sleep(Duration::from_secs(8)).await;
+    let confirmed = (first.is_finished(), second.is_finished());
     others(servers, Signal::CONT);
+    assert_eq!(confirmed, (false, false), "no write is confirmed that is not stored");
     (first.await.unwrap(), second.await.unwrap())
 }
 
@@ -129,6 +131,47 @@ fn writes_that_meet_without_a_majority_agree_once_there_is_one() {
         let both = meet(&mut servers, leads, write(&one), write(&other)).await;
         assert_eq!(both, (Ok(()), Ok(())), "the same entries");
         assert_eq!(one.log(&id, 1).await.unwrap(), [entry]);
+
+        let leads = leader(&hub, streams::ARTIFACTS).await;
+        let (one, other) = hubs(&servers, leads).await;
+        let put = |store: &Arc<dyn Store>| {
+            let store = Arc::clone(store);
+            async move { store.put(b"an artifact").await.unwrap() }
+        };
+        let (artifact, same) = meet(&mut servers, leads, put(&one), put(&other)).await;
+        assert_eq!(artifact, same);
+        assert_eq!(other.get(&artifact).await.unwrap().as_deref(), Some(&b"an artifact"[..]));
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_job_that_waits_for_a_majority_is_queued_once_and_a_leader_steps_down_when_asked() {
+    process::run(async {
+        let mut servers = casebook_tests::nats::cluster().unwrap();
+        let hub = nats::connect(&servers[0].options("hub")).await.unwrap();
+        let director = Queue::new(Role::Director, None);
+        while hub.prepare(KEEPING).await.is_err() || hub.prepare_queue(&director, KEEPING).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+        let leads = leader(&hub, streams::TASKS).await;
+        let options = nats::Options { url: servers[leads].broker.url(), ..servers[leads].options("hub") };
+        let (one, other) = (nats::connect(&options).await.unwrap(), nats::connect(&options).await.unwrap());
+        let queue = subject::tasks(Role::Director, None);
+        let enqueue = |connection: &Connection| {
+            let (bus, queue) = (connection.env().bus, queue.clone());
+            async move { bus.enqueue(&queue, "i/r1.plan", b"job".to_vec()).await.unwrap() }
+        };
+        meet(&mut servers, leads, enqueue(&one), enqueue(&other)).await;
+        leader(&hub, streams::TASKS).await;
+        let stream = jetstream::new(hub.client().clone()).get_stream(streams::TASKS).await.unwrap();
+        assert_eq!(stream.cached_info().state.messages, 1);
+
+        let before = leader(&hub, streams::TASKS).await;
+        hub.step_down(streams::TASKS).await;
+        while leader(&hub, streams::TASKS).await == before {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
     })
     .unwrap();
 }
