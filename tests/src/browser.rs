@@ -1,12 +1,14 @@
 //! A real Chromium, driven over the WebDriver protocol by `chromedriver`. The requests are few, so that no library is
 //! needed: the known one turns on a feature of `serde_json` that changes the order of fields in our own programs.
 
-use std::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 /// Names the driver's program, if it is not on the path.
 const DRIVER: &str = "CASEBOOK_CHROMEDRIVER";
@@ -17,16 +19,28 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A browser with one window. Ends with the value.
 pub struct Browser {
     driver: Child,
+    port: u16,
+    /// For the profile of the browser, which stays otherwise.
+    _folder: TempDir,
     client: reqwest::Client,
     session: String,
 }
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Ends the driver and, with it, the browser.
+        // A driver that is killed leaves its browser running.
+        let _ = shut_down(self.port);
         let _ = self.driver.kill();
         let _ = self.driver.wait();
     }
+}
+
+/// Waits until the driver has closed its browsers.
+fn shut_down(port: u16) -> std::io::Result<()> {
+    let mut driver = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+    driver.set_read_timeout(Some(Duration::from_secs(10)))?;
+    write!(driver, "GET /shutdown HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n")?;
+    driver.read_to_end(&mut Vec::new()).map(drop)
 }
 
 type Answer = Result<Value, String>;
@@ -44,8 +58,10 @@ impl Browser {
         let program = std::env::var_os(DRIVER).map_or_else(|| PathBuf::from("chromedriver"), PathBuf::from);
         let port =
             TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).map_err(|e| e.to_string())?.port();
+        let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
         let driver = Command::new(&program)
             .arg(format!("--port={port}"))
+            .env("TMPDIR", folder.path())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -55,7 +71,7 @@ impl Browser {
                 format!("{program}: {e}; install chromium-driver, name it in {DRIVER}, or set {WITHOUT}=1")
             })?;
         let client = reqwest::Client::builder().timeout(PATIENCE).build().map_err(|e| e.to_string())?;
-        let mut browser = Self { driver, client, session: String::new() };
+        let mut browser = Self { driver, port, _folder: folder, client, session: String::new() };
         let arguments = [
             "--headless=new",
             "--no-sandbox",
