@@ -65,6 +65,13 @@ async fn leader(hub: &Connection, stream: &str) -> usize {
     }
 }
 
+/// True if each thread of the process is stopped.
+fn stopped(pid: u32) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let mut states = threads.map(|thread| std::fs::read_to_string(thread.unwrap().path().join("stat")).unwrap());
+    states.all(|stat| stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" T ")))
+}
+
 /// Does two writes to one subject while the leader has no majority: one that the leader proposes, and one that it refuses
 /// because the first is in progress.
 async fn meet<A, B>(servers: &mut [Nats], leader: usize, first: A, second: B) -> (A::Output, B::Output)
@@ -79,6 +86,13 @@ where
         others.for_each(|(_, server)| server.broker.signal(signal));
     };
     others(servers, Signal::STOP);
+    // A signal takes effect a little later: a follower could still confirm a write.
+    let followers = servers.iter().enumerate().filter(|(n, _)| *n != leader);
+    for pid in followers.map(|(_, server)| server.broker.pid()) {
+        while !stopped(pid) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
     let first = tokio::spawn(first);
     tokio::time::sleep(Duration::from_secs(1)).await;
     let second = tokio::spawn(second);
