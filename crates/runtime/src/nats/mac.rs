@@ -9,6 +9,7 @@ use casebook_protocol::hash::{hex, unhex};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
+use super::store::packing::PACKED;
 use super::store::{HASH, LAST};
 use super::{NatsError, PROTOCOL, REFERENCE};
 
@@ -62,12 +63,17 @@ impl MacKey {
         };
         part(LABEL);
         part(subject.as_bytes());
-        for name in COVERED {
+        let header = |name: &str, part: &mut dyn FnMut(&[u8])| {
             let values: Vec<_> = headers.get_all(name).collect();
             part(&(values.len() as u64).to_be_bytes());
             values.iter().for_each(|value| part(value.as_str().as_bytes()));
-        }
+        };
+        COVERED.iter().for_each(|name| header(name, &mut part));
         part(payload);
+        // Last and only if it is there, so that messages from before there was packing keep their code.
+        if headers.get(PACKED).is_some() {
+            header(PACKED, &mut part);
+        }
         code
     }
 
@@ -107,7 +113,7 @@ mod tests {
         assert_eq!(key_one.check("casebook.log.b", &headers, b"[]"), wrong);
         assert_eq!(key_one.check("casebook.log.a", &headers, b"[ ]"), wrong);
         assert_eq!(key("two").check("casebook.log.a", &headers, b"[]"), wrong);
-        for name in COVERED {
+        for name in COVERED.into_iter().chain([PACKED]) {
             let mut changed = headers.clone();
             changed.insert(name, "8");
             assert_eq!(key_one.check("casebook.log.a", &changed, b"[]"), wrong, "{name}");
@@ -115,6 +121,14 @@ mod tests {
             doubled.append(name, "8");
             assert_eq!(key_one.check("casebook.log.a", &doubled, b"[]"), wrong, "{name}");
         }
+        let mut packed = headers.clone();
+        packed.insert(PACKED, "zlib");
+        key_one.sign("casebook.log.a", &mut packed, b"[]");
+        assert_eq!(key_one.check("casebook.log.a", &packed, b"[]"), Ok(()));
+        let code = packed.get(MAC).unwrap().clone();
+        let mut bare = headers.clone();
+        bare.insert(MAC, code);
+        assert_eq!(key_one.check("casebook.log.a", &bare, b"[]"), wrong);
         let mut twice = headers.clone();
         twice.append(MAC, "00");
         assert_eq!(key_one.check("casebook.log.a", &twice, b"[]"), wrong);

@@ -19,7 +19,7 @@ use super::{Connection, INLINE, REFERENCE, reason, streams};
 use crate::store::{Feed, Foreign, News, Once, Store, StoreError, follows, intact, read_events};
 
 mod once;
-mod packing;
+pub(super) mod packing;
 pub(super) mod patience;
 mod tip;
 
@@ -131,7 +131,8 @@ impl NatsStore {
 
     pub(super) async fn outlined(&self, subject: &str, message: &StreamMessage) -> Result<Vec<u8>, StoreError> {
         match message.headers.get(REFERENCE) {
-            None => Ok(message.payload.to_vec()),
+            None => packing::unpack(&message.payload, &message.headers)
+                .map_err(|reason| StoreError::Corrupt { what: format!("a message on {subject}"), reason }),
             Some(id) => self.referred(subject, id.as_str()).await,
         }
     }

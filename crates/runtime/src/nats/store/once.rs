@@ -9,9 +9,9 @@ use async_nats::HeaderMap;
 use casebook_protocol::{ArtifactId, InvestigationId, subject};
 
 use super::patience::Patience;
-use super::{NatsStore, PENDING, TRIES, Written};
+use super::{NatsStore, PENDING, TRIES, Written, packing};
 use crate::nats::mac::signed;
-use crate::nats::streams;
+use crate::nats::{INLINE, streams};
 use crate::store::{Once, Store, StoreError};
 
 impl NatsStore {
@@ -21,7 +21,11 @@ impl NatsStore {
         key: &str,
         bytes: &[u8],
     ) -> Result<Once, StoreError> {
-        let (headers, body) = self.inline(bytes).await?;
+        let mut headers = HeaderMap::new();
+        let (headers, body) = match packing::pack(bytes, &mut headers).filter(|packed| packed.len() <= INLINE) {
+            Some(packed) => (headers, packed),
+            None => self.inline(bytes).await?,
+        };
         let subject = subject::result(investigation, key);
         let unreadable = |reason: &str| StoreError::Unavailable {
             doing: format!("record {key} of {investigation}"),

@@ -1,5 +1,5 @@
-//! Parts of artifacts are compressed here, since their stream is not. Each part is packed by itself, so that parts from
-//! two writers fit together.
+//! Results and parts of artifacts are compressed here, since their streams are not. Each message is packed by itself, so
+//! that parts from two writers fit together. Logs are not packed, since third parties read them.
 
 use std::io::{Read as _, Write as _};
 
@@ -10,39 +10,39 @@ use flate2::write::ZlibEncoder;
 
 use super::PART;
 
-/// Header: how a part is packed. A part without it is stored as it is.
-const PACKED: &str = "Casebook-Packed";
+/// Header: how the bytes of a message are packed. Bytes without it are stored as they are.
+pub(in crate::nats) const PACKED: &str = "Casebook-Packed";
 const ZLIB: &str = "zlib";
 /// Fewer bytes are not packed.
 const SHORTEST: usize = 256;
 
-/// The bytes to store, with the header that says how they are packed.
-pub(super) fn pack(part: &[u8], headers: &mut HeaderMap) -> Option<Vec<u8>> {
-    if part.len() < SHORTEST {
+/// The bytes to store, with the header that says how they are packed. `None` if they are stored as they are.
+pub(super) fn pack(bytes: &[u8], headers: &mut HeaderMap) -> Option<Vec<u8>> {
+    if !(SHORTEST..=PART).contains(&bytes.len()) {
         return None;
     }
     let mut packing = ZlibEncoder::new(Vec::new(), Compression::fast());
-    packing.write_all(part).ok()?;
-    let packed = packing.finish().ok().filter(|packed| packed.len() < part.len())?;
+    packing.write_all(bytes).ok()?;
+    let packed = packing.finish().ok().filter(|packed| packed.len() < bytes.len())?;
     headers.insert(PACKED, ZLIB);
     Some(packed)
 }
 
-/// The bytes of a stored part.
+/// The bytes of a stored message.
 ///
 /// # Errors
-/// What is wrong with it, for people. No part becomes longer than [`PART`].
+/// What is wrong with it, for people. Nothing becomes longer than [`PART`].
 pub(super) fn unpack(stored: &[u8], headers: &HeaderMap) -> Result<Vec<u8>, String> {
     match headers.get(PACKED).map(|how| how.as_str()) {
         None => Ok(stored.to_vec()),
         Some(ZLIB) => {
-            let mut part = Vec::new();
+            let mut bytes = Vec::new();
             let most = u64::try_from(PART).unwrap_or(u64::MAX);
             ZlibDecoder::new(stored)
                 .take(most + 1)
-                .read_to_end(&mut part)
+                .read_to_end(&mut bytes)
                 .map_err(|e| format!("it cannot be unpacked: {e}"))?;
-            if part.len() > PART { Err(format!("a part has more than {PART} bytes")) } else { Ok(part) }
+            if bytes.len() > PART { Err(format!("it has more than {PART} bytes")) } else { Ok(bytes) }
         }
         Some(other) => Err(format!("it is packed as {other:?}; use a newer casebook")),
     }
@@ -61,7 +61,11 @@ mod tests {
             assert_eq!(unpack(&stored, &headers).unwrap(), part);
         }
         let mut headers = HeaderMap::new();
-        let bomb = pack(&vec![0; 50 * PART], &mut headers).unwrap();
+        assert_eq!(pack(&vec![0; PART + 1], &mut headers), None);
+        let mut packing = ZlibEncoder::new(Vec::new(), Compression::fast());
+        packing.write_all(&vec![0; 50 * PART]).unwrap();
+        let bomb = packing.finish().unwrap();
+        headers.insert(PACKED, ZLIB);
         assert!(unpack(&bomb, &headers).unwrap_err().contains("more than"));
         assert!(unpack(&bomb[..bomb.len() / 2], &headers).is_err());
         assert!(unpack(b"not zlib", &headers).unwrap_err().contains("cannot be unpacked"));
