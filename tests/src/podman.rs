@@ -7,8 +7,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::{Result, nats, thirdparty};
 
+mod debian;
+
 /// The image of our programs.
 pub const IMAGE: &str = "localhost/casebook";
+/// The image of our programs with Python and Node.
+pub const TOOLS: &str = "localhost/casebook-tools";
 /// The image of the NATS server that the tests use.
 pub const NATS: &str = "localhost/nats";
 
@@ -81,15 +85,45 @@ impl Podman {
 
     /// Builds the image of our programs as a user without a registry does, from static programs.
     pub fn build(&self) -> Result<()> {
+        self.build_from_ready(&["--network", "none", "--tag", IMAGE])
+    }
+
+    /// Builds the image with Python and Node on a Debian that `mmdebstrap` makes. Debian's packages, and `uv`, come from
+    /// where this machine gets them.
+    pub fn build_tools(&self) -> Result<()> {
+        const BASE: &str = "localhost/debian";
+        let root = debian::root(self.folder.path())?;
+        let mut import = self.command("podman");
+        import.args(["import", "--quiet"]);
+        for (name, value) in debian::pip_settings() {
+            import.arg("--change").arg(format!("ENV {name}={value}"));
+        }
+        said(import.arg(&root).arg(BASE))?;
+        std::fs::remove_file(root)?;
+        let base = format!("TOOLS={BASE}");
+        // The network of this machine also reaches a proxy on its loopback.
+        self.build_from_ready(&[
+            "--network",
+            "host",
+            "--build-arg",
+            &base,
+            "--target",
+            "casebook-tools",
+            "--tag",
+            TOOLS,
+        ])
+    }
+
+    fn build_from_ready(&self, options: &[&str]) -> Result<()> {
         static BUILT: OnceLock<Result<String, String>> = OnceLock::new();
         let build = || {
             let mut command = Command::new("deploy/image/build");
             said(command.arg(PROFILE).current_dir(root()).env_remove("CARGO_TARGET_DIR")).map_err(|e| e.to_string())
         };
         BUILT.get_or_init(build).clone()?;
-        let arguments =
-            ["build", "--quiet", "--network", "none", "--build-arg", "FROM_BINARIES=ready", "--tag", IMAGE, "."];
-        said(self.command("podman").args(arguments).current_dir(root()))?;
+        let mut command = self.command("podman");
+        command.args(["build", "--quiet", "--build-arg", "FROM_BINARIES=ready"]).args(options);
+        said(command.arg(".").current_dir(root()))?;
         Ok(())
     }
 
