@@ -23,6 +23,8 @@ const COMPOSE: &str = "podman-compose==1.6.0";
 /// A store of images and containers. What runs in it is removed on drop.
 pub struct Podman {
     folder: tempfile::TempDir,
+    /// Whether the folder is in memory.
+    mounted: bool,
     /// The name of its project in Compose. All stores share the networks, so that each needs its own name.
     project: String,
 }
@@ -34,16 +36,31 @@ impl Podman {
     /// # Panics
     /// If containers are required and cannot run.
     pub fn new() -> Result<Option<Self>> {
-        let missing = missing();
-        if let Some(why) = missing {
-            assert!(std::env::var_os("CASEBOOK_CONTAINERS").is_none_or(|wanted| wanted == "0"), "{why}");
-            eprintln!("skipped: {why}");
+        if runs() { Self::at(tempfile::tempdir()?, false).map(Some) } else { Ok(None) }
+    }
+
+    /// Like [`Podman::new`], in memory if the machine has 6 GB to spare. Some disks need minutes to remove an image of many
+    /// files.
+    pub fn in_memory() -> Result<Option<Self>> {
+        if !runs() {
             return Ok(None);
         }
+        let folder = tempfile::tempdir()?;
+        let memory = std::fs::read_to_string("/proc/meminfo")?;
+        let free = memory.lines().find_map(|line| line.strip_prefix("MemAvailable:")?.split_whitespace().next());
+        let enough = free.and_then(|kb| kb.parse::<u64>().ok()).is_some_and(|kb| kb > 6_000_000);
+        if enough {
+            let mount = ["-t", "tmpfs", "-o", "size=4g,mode=700", "none"];
+            said(Command::new("mount").args(mount).arg(folder.path()))?;
+        }
+        Self::at(folder, enough).map(Some)
+    }
+
+    fn at(folder: tempfile::TempDir, mounted: bool) -> Result<Self> {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let project = format!("casebook-test-{}-{number}", std::process::id());
-        let podman = Self { folder: tempfile::tempdir()?, project };
+        let podman = Self { folder, mounted, project };
         let place = podman.folder.path().display();
         let storage =
             format!("[storage]\ndriver = \"overlay\"\ngraphroot = \"{place}/store\"\nrunroot = \"{place}/run\"\n");
@@ -54,7 +71,7 @@ impl Podman {
             "[engine]\nruntime = \"runc\"\n[network]\nnetwork_backend = \"netavark\"\n[containers]\n{limits}\n"
         );
         podman.write("containers.conf", &containers)?;
-        Ok(Some(podman))
+        Ok(podman)
     }
 
     fn write(&self, name: &str, text: &str) -> Result<()> {
@@ -173,7 +190,22 @@ impl Drop for Podman {
             "--filter",
             &format!("label=io.podman.compose.project={}", self.project),
         ]);
+        if self.mounted {
+            let _ = said(Command::new("umount").arg("--recursive").arg(self.folder.path()))
+                .inspect_err(|why| eprintln!("memory is not freed: {why}"));
+        }
     }
+}
+
+/// False if this machine cannot run containers, with a message.
+///
+/// # Panics
+/// If containers are required and cannot run.
+fn runs() -> bool {
+    let Some(why) = missing() else { return true };
+    assert!(std::env::var_os("CASEBOOK_CONTAINERS").is_none_or(|wanted| wanted == "0"), "{why}");
+    eprintln!("skipped: {why}");
+    false
 }
 
 /// Why this machine cannot run containers.

@@ -19,6 +19,7 @@ pub(super) fn root(folder: &Path) -> Result<PathBuf> {
     std::fs::write(&settings, apt_settings()?)?;
 
     let mut command = Command::new("mmdebstrap");
+    command.env("TMPDIR", folder);
     command.args(["--quiet", "--variant=apt", "--dpkgopt=force-unsafe-io"]);
     command.arg(format!("--aptopt={}", settings.display()));
     // A proxy of this machine may sign with an authority of its own.
