@@ -10,6 +10,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::Result;
 use crate::podman::said;
 
+mod slow;
+pub use slow::Slow;
+
 const BRIDGE: &str = "lan";
 const INSIDE: &str = "CASEBOOK_HOSTS_INSIDE";
 

@@ -7,8 +7,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::{Result, nats, thirdparty};
 
+mod debian;
+
 /// The image of our programs.
 pub const IMAGE: &str = "localhost/casebook";
+/// The image of our programs with Python and Node.
+pub const TOOLS: &str = "localhost/casebook-tools";
 /// The image of the NATS server that the tests use.
 pub const NATS: &str = "localhost/nats";
 
@@ -19,6 +23,8 @@ const COMPOSE: &str = "podman-compose==1.6.0";
 /// A store of images and containers. What runs in it is removed on drop.
 pub struct Podman {
     folder: tempfile::TempDir,
+    /// Whether the folder is in memory.
+    mounted: bool,
     /// The name of its project in Compose. All stores share the networks, so that each needs its own name.
     project: String,
 }
@@ -30,16 +36,31 @@ impl Podman {
     /// # Panics
     /// If containers are required and cannot run.
     pub fn new() -> Result<Option<Self>> {
-        let missing = missing();
-        if let Some(why) = missing {
-            assert!(std::env::var_os("CASEBOOK_CONTAINERS").is_none_or(|wanted| wanted == "0"), "{why}");
-            eprintln!("skipped: {why}");
+        if runs() { Self::at(tempfile::tempdir()?, false).map(Some) } else { Ok(None) }
+    }
+
+    /// Like [`Podman::new`], in memory if the machine has 6 GB to spare. Some disks need minutes to remove an image of many
+    /// files.
+    pub fn in_memory() -> Result<Option<Self>> {
+        if !runs() {
             return Ok(None);
         }
+        let folder = tempfile::tempdir()?;
+        let memory = std::fs::read_to_string("/proc/meminfo")?;
+        let free = memory.lines().find_map(|line| line.strip_prefix("MemAvailable:")?.split_whitespace().next());
+        let enough = free.and_then(|kb| kb.parse::<u64>().ok()).is_some_and(|kb| kb > 6_000_000);
+        if enough {
+            let mount = ["-t", "tmpfs", "-o", "size=4g,mode=700", "none"];
+            said(Command::new("mount").args(mount).arg(folder.path()))?;
+        }
+        Self::at(folder, enough).map(Some)
+    }
+
+    fn at(folder: tempfile::TempDir, mounted: bool) -> Result<Self> {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let project = format!("casebook-test-{}-{number}", std::process::id());
-        let podman = Self { folder: tempfile::tempdir()?, project };
+        let podman = Self { folder, mounted, project };
         let place = podman.folder.path().display();
         let storage =
             format!("[storage]\ndriver = \"overlay\"\ngraphroot = \"{place}/store\"\nrunroot = \"{place}/run\"\n");
@@ -50,7 +71,7 @@ impl Podman {
             "[engine]\nruntime = \"runc\"\n[network]\nnetwork_backend = \"netavark\"\n[containers]\n{limits}\n"
         );
         podman.write("containers.conf", &containers)?;
-        Ok(Some(podman))
+        Ok(podman)
     }
 
     fn write(&self, name: &str, text: &str) -> Result<()> {
@@ -81,15 +102,45 @@ impl Podman {
 
     /// Builds the image of our programs as a user without a registry does, from static programs.
     pub fn build(&self) -> Result<()> {
+        self.build_from_ready(&["--network", "none", "--tag", IMAGE])
+    }
+
+    /// Builds the image with Python and Node on a Debian that `mmdebstrap` makes. Debian's packages, and `uv`, come from
+    /// where this machine gets them.
+    pub fn build_tools(&self) -> Result<()> {
+        const BASE: &str = "localhost/debian";
+        let root = debian::root(self.folder.path())?;
+        let mut import = self.command("podman");
+        import.args(["import", "--quiet"]);
+        for (name, value) in debian::pip_settings() {
+            import.arg("--change").arg(format!("ENV {name}={value}"));
+        }
+        said(import.arg(&root).arg(BASE))?;
+        std::fs::remove_file(root)?;
+        let base = format!("TOOLS={BASE}");
+        // The network of this machine also reaches a proxy on its loopback.
+        self.build_from_ready(&[
+            "--network",
+            "host",
+            "--build-arg",
+            &base,
+            "--target",
+            "casebook-tools",
+            "--tag",
+            TOOLS,
+        ])
+    }
+
+    fn build_from_ready(&self, options: &[&str]) -> Result<()> {
         static BUILT: OnceLock<Result<String, String>> = OnceLock::new();
         let build = || {
             let mut command = Command::new("deploy/image/build");
             said(command.arg(PROFILE).current_dir(root()).env_remove("CARGO_TARGET_DIR")).map_err(|e| e.to_string())
         };
         BUILT.get_or_init(build).clone()?;
-        let arguments =
-            ["build", "--quiet", "--network", "none", "--build-arg", "FROM_BINARIES=ready", "--tag", IMAGE, "."];
-        said(self.command("podman").args(arguments).current_dir(root()))?;
+        let mut command = self.command("podman");
+        command.args(["build", "--quiet", "--build-arg", "FROM_BINARIES=ready"]).args(options);
+        said(command.arg(".").current_dir(root()))?;
         Ok(())
     }
 
@@ -139,7 +190,22 @@ impl Drop for Podman {
             "--filter",
             &format!("label=io.podman.compose.project={}", self.project),
         ]);
+        if self.mounted {
+            let _ = said(Command::new("umount").arg("--recursive").arg(self.folder.path()))
+                .inspect_err(|why| eprintln!("memory is not freed: {why}"));
+        }
     }
+}
+
+/// False if this machine cannot run containers, with a message.
+///
+/// # Panics
+/// If containers are required and cannot run.
+fn runs() -> bool {
+    let Some(why) = missing() else { return true };
+    assert!(std::env::var_os("CASEBOOK_CONTAINERS").is_none_or(|wanted| wanted == "0"), "{why}");
+    eprintln!("skipped: {why}");
+    false
 }
 
 /// Why this machine cannot run containers.

@@ -19,7 +19,7 @@ use super::Order;
 use super::books::{Away, Ms};
 use super::run::{Rig, Survived, now};
 use crate::Result;
-use crate::hosts::Hosts;
+use crate::hosts::{Hosts, Slow};
 use crate::nats::{self, Nats};
 use crate::team::{Part, READY, Team};
 
@@ -55,10 +55,13 @@ pub enum Case {
     Quorum,
     /// Servers and processes are restarted one by one.
     Rolling,
+    /// The servers are far from each other.
+    Slow,
 }
 
 impl Case {
-    pub const ALL: [Self; 6] = [Self::Leader, Self::Server, Self::Hub, Self::Worker, Self::Quorum, Self::Rolling];
+    pub const ALL: [Self; 7] =
+        [Self::Leader, Self::Server, Self::Hub, Self::Worker, Self::Quorum, Self::Rolling, Self::Slow];
 }
 
 /// What happened, with how long each case took from its alerts to the last report.
@@ -77,9 +80,10 @@ impl fmt::Display for Parted {
     }
 }
 
-/// Runs these cases one after the other with `order.investigations` alerts each. Hosts are cut off for `cut`. Faults are
-/// part of the answer, not an error.
-pub fn run(order: &Order, cases: &[Case], cut: Duration) -> Result<Parted> {
+/// Runs these cases one after the other with `order.investigations` alerts each. Hosts are cut off for `cut`. If they are
+/// slow, a frame takes `far` from server to server, and half of that between a server and a process. Faults are part of
+/// the answer, not an error.
+pub fn run(order: &Order, cases: &[Case], cut: Duration, far: Duration) -> Result<Parted> {
     let mut order = order.clone();
     order.shape.parts = [Part::Hub, Part::Director, Part::Critic, Part::Expert].map(|part| (part, 2)).to_vec();
     order.shape.replicas = SERVERS.len();
@@ -89,15 +93,17 @@ pub fn run(order: &Order, cases: &[Case], cut: Duration) -> Result<Parted> {
         let begun = Instant::now();
         site.send(done.len() * order.investigations, order.investigations)?;
         std::thread::sleep(BEFORE);
-        site.suffer(*case, cut).map_err(|e| format!("{case:?}: {e}"))?;
-        let open = site.rig.settle(order.patience, LOOK);
+        site.suffer(*case, cut, far).map_err(|e| format!("{case:?}: {e}"))?;
+        let patience = if *case == Case::Slow { 3 * order.patience } else { order.patience };
+        let open = site.rig.settle(patience, LOOK);
         done.push((*case, begun.elapsed()));
-        let faults = open.into_iter().map(|what| format!("{case:?}: not finished after {:?}: {what}", order.patience));
+        let faults = open.into_iter().map(|what| format!("{case:?}: not finished after {patience:?}: {what}"));
         let faults: Vec<String> = faults.chain(site.rig.team.ended()).collect();
         if !faults.is_empty() {
             eprintln!("{}{}", site.rig.team.tails(), site.warnings());
             return Ok(Parted { cases: done, survived: Survived { seed: order.seed, faults, ..Survived::default() } });
         }
+        site.slow.take().map(Slow::end).transpose()?;
         site.servers_again()?;
     }
     let mut survived = Survived { seed: order.seed, ..Survived::default() };
@@ -113,6 +119,7 @@ struct Server {
 
 struct Site {
     hosts: Hosts,
+    slow: Option<Slow>,
     servers: Vec<Server>,
     rig: Rig,
 }
@@ -141,7 +148,7 @@ impl Site {
             command
         };
         let team = Team::start_on(&order.shape, nats, Hosts::driver(), &command)?;
-        Ok(Self { servers, rig: Rig::of(team, order)?, hosts })
+        Ok(Self { servers, rig: Rig::of(team, order)?, hosts, slow: None })
     }
 
     /// What the servers warned of.
@@ -166,7 +173,7 @@ impl Site {
         Ok(())
     }
 
-    fn suffer(&mut self, case: Case, cut: Duration) -> Result<()> {
+    fn suffer(&mut self, case: Case, cut: Duration, far: Duration) -> Result<()> {
         match case {
             Case::Leader => {
                 let leader = self.leader()?;
@@ -184,6 +191,7 @@ impl Site {
                 self.servers_again()
             }
             Case::Rolling => self.rolling(),
+            Case::Slow => self.far(far),
         }
     }
 
@@ -259,6 +267,18 @@ impl Site {
             }
             self.rig.team.run(i)?;
             self.rig.team.ready(i, READY)?;
+        }
+        Ok(())
+    }
+
+    /// Moves the servers away from each other.
+    fn far(&mut self, far: Duration) -> Result<()> {
+        self.slow = Some(Slow::start(&SERVERS, far / 2)?);
+        for name in SERVERS {
+            let took = self.hosts.round_trip(name, 4222)?;
+            if took < far {
+                return Err(format!("expected a way of {far:?} to {name} and back, got {took:?}").into());
+            }
         }
         Ok(())
     }

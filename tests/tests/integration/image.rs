@@ -9,6 +9,8 @@ use casebook_runtime::process;
 use casebook_tests::podman::{IMAGE, Podman, said};
 use serde_json::Value;
 
+mod tools;
+
 /// How a container is run: without rights, without a network, with nothing to write to.
 const HARDENED: [&str; 8] =
     ["--rm", "--read-only", "--cap-drop", "all", "--security-opt", "no-new-privileges", "--network", "none"];

@@ -23,6 +23,9 @@ pub(super) struct Arguments {
     /// How long a host is cut off, in seconds
     #[arg(long, default_value_t = 10)]
     cut: u64,
+    /// How long a frame takes from server to server in the case slow, in milliseconds
+    #[arg(long, default_value_t = 50)]
+    far: u64,
     /// Seed of the alerts
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -35,7 +38,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let cases = if arguments.cases.is_empty() { Case::ALL.to_vec() } else { arguments.cases.clone() };
     let mut order = Order::small(arguments.seed);
     order.investigations = arguments.investigations;
-    let parted = partition(&order, &cases.repeat(arguments.rounds), Duration::from_secs(arguments.cut))?;
+    let parted = partition(
+        &order,
+        &cases.repeat(arguments.rounds),
+        Duration::from_secs(arguments.cut),
+        Duration::from_millis(arguments.far),
+    )?;
     println!("{parted}");
     Ok(if parted.survived.faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
