@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use ahash::AHashMap;
+
 use crate::Format;
 use crate::coverage::CoverageFields;
 use crate::fields::{self, Parsed, Shape};
@@ -147,7 +149,8 @@ impl Worker {
     fn read(&mut self, job: &Job, tally: &mut Tally) -> Block {
         let mut records = Vec::with_capacity(job.pieces.len());
         let (mut lines, mut covered): (Vec<_>, Vec<(String, Option<String>)>) = (Vec::new(), Vec::new());
-        let mut places: HashMap<(String, Option<String>), usize> = HashMap::new();
+        // The key is host and kind, with a zero byte between them.
+        let (mut places, mut key): (AHashMap<String, usize>, _) = (AHashMap::new(), String::new());
         let mut from = 0;
         for (nth, (piece, end)) in job.pieces.iter().enumerate() {
             let bytes = job.raw.get(from..*end).unwrap_or_default();
@@ -162,12 +165,15 @@ impl Worker {
             let connection = self.keys.of(&parsed.fields);
             let (host, kind) = self.plan.coverage.of(&parsed.fields);
             let same = |known: &(String, Option<String>)| known.0 == host && known.1.as_deref() == kind;
-            let place = match covered.last().is_some_and(same) {
-                true => covered.len() - 1,
-                false => *places.entry((host.to_owned(), kind.map(str::to_owned))).or_insert_with(|| {
+            key.clear();
+            [host, kind.map_or("", |_| "\0"), kind.unwrap_or_default()].iter().for_each(|part| key.push_str(part));
+            let place = match places.get(&key) {
+                Some(place) => *place,
+                None => {
+                    places.insert(key.clone(), covered.len());
                     covered.push((host.to_owned(), kind.map(str::to_owned)));
                     covered.len() - 1
-                }),
+                }
             };
             records.push(BlockRecord { piece: *piece, malformed, time, connection, covered: place });
             if self.together {
