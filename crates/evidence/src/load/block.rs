@@ -164,7 +164,6 @@ impl Worker {
             let malformed = piece.broken || (parsed.malformed && !piece.oversize);
             let connection = self.keys.of(&parsed.fields);
             let (host, kind) = self.plan.coverage.of(&parsed.fields);
-            let same = |known: &(String, Option<String>)| known.0 == host && known.1.as_deref() == kind;
             key.clear();
             [host, kind.map_or("", |_| "\0"), kind.unwrap_or_default()].iter().for_each(|part| key.push_str(part));
             let place = match places.get(&key) {
