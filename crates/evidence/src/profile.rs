@@ -322,6 +322,7 @@ mod tests {
                     ("id".to_owned(), format!("n{i}")),
                     ("ok".to_owned(), (i % 3 == 0).to_string()),
                     ("port".to_owned(), if i % 2 == 0 { "22".to_owned() } else { i.to_string() }),
+                    ("seen".to_owned(), if i % 500 == 1 { "s".to_owned() } else { format!("s{i}") }),
                     ("tags.0".to_owned(), "a".to_owned()),
                     ("tags.1".to_owned(), if i > 2_900 { "c" } else { "b" }.to_owned()),
                 ]);
@@ -350,10 +351,11 @@ mod tests {
                     "id text 3000 1000+ n1 1",
                     "ok boolean 3000 2 false 2000",
                     "port number 3000 1000+ 22 1500",
+                    "seen text 3000 1000+ s 6",
                     "tags.* text 3000 3 a 3000",
                 ]
             );
-            assert_eq!(fields[3].top[2].count, 100);
+            assert_eq!(fields[4].top[2].count, 100);
             assert!(!more);
         }
     }
