@@ -56,17 +56,22 @@ pub(crate) fn kind_field(sample: &[Fields]) -> Option<String> {
 
 /// What a host has of one kind, or of all.
 #[derive(Debug, Clone, Copy, Default)]
-struct Span {
+pub(crate) struct Span {
     records: u64,
     first: Option<i64>,
     last: Option<i64>,
 }
 
 impl Span {
-    fn add(&mut self, time: Option<i64>) {
-        self.records += 1;
-        self.first = [self.first, time].into_iter().flatten().min();
-        self.last = self.last.max(time);
+    /// `time` is in nanoseconds.
+    pub(crate) fn add(&mut self, time: Option<i64>) {
+        self.join(&Self { records: 1, first: time, last: time });
+    }
+
+    fn join(&mut self, other: &Self) {
+        self.records += other.records;
+        self.first = [self.first, other.first].into_iter().flatten().min();
+        self.last = self.last.max(other.last);
     }
 }
 
@@ -98,13 +103,12 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// `time` is in nanoseconds.
-    pub(crate) fn add(&mut self, name: &str, kind: Option<&str>, time: Option<i64>) {
+    pub(crate) fn add(&mut self, name: &str, kind: Option<&str>, records: &Span) {
         let name = if self.hosts.len() < HOSTS_MAX || self.hosts.contains_key(name) { name } else { OTHER_HOSTS };
         with(&mut self.hosts, name, |host: &mut Host| {
-            host.all.add(time);
+            host.all.join(records);
             if let Some(kind) = kind.filter(|kind| host.kinds.len() < KINDS_MAX || host.kinds.contains_key(*kind)) {
-                with(&mut host.kinds, kind, |span: &mut Span| span.add(time));
+                with(&mut host.kinds, kind, |span: &mut Span| span.join(records));
             }
         });
     }
@@ -172,7 +176,7 @@ mod tests {
         ] {
             let fields = fields(host, kind);
             let (host, kind) = paths.of(&fields);
-            tally.add(host, kind, time);
+            tally.add(host, kind, &Span { records: 1, first: time, last: time });
         }
         let words: Vec<String> = tally.finish().iter().map(HostCoverage::words).collect();
         let zero = "from 1970-01-01T00:00:00Z to 1970-01-01T00:00:00Z";
@@ -189,7 +193,7 @@ mod tests {
     #[test]
     fn many_hosts_are_summed_up() {
         let mut tally = Tally::default();
-        (0..2000).for_each(|n| tally.add(&format!("pc{n}"), None, Some(n)));
+        (0..2000).for_each(|n| tally.add(&format!("pc{n}"), None, &Span { records: 1, first: Some(n), last: Some(n) }));
         let all = tally.finish();
         assert_eq!((all.len(), all[0].host.as_str(), all[0].records), (HOSTS_MAX + 1, OTHER_HOSTS, 1500));
     }

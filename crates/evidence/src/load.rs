@@ -106,9 +106,9 @@ fn run(
     let jobs = Arc::new(Mutex::new(jobs));
     std::thread::scope(|scope| {
         let reader = scope.spawn(move || cut::all(to_cut, &give, &say));
-        for _ in 0..threads {
+        for thread in 0..threads {
             let jobs = Arc::clone(&jobs);
-            scope.spawn(move || block::work(&jobs));
+            scope.spawn(move || block::work(&jobs, thread));
         }
         drop(jobs);
         let joined = join_all(to_join, &hear, writer, manifest, progress);

@@ -48,6 +48,8 @@ enum Part {
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
     parts: AHashMap<String, Part>,
+    /// The fields of the record before, in order, since the next one is mostly alike.
+    before: Vec<(String, Part)>,
     any: bool,
     looked: u64,
 }
@@ -60,12 +62,8 @@ impl Keys {
         }
         self.looked += 1;
         let (mut address, mut port) = (None, None);
-        for (path, value) in fields {
-            let part = match self.parts.get(path) {
-                Some(part) => *part,
-                None => *self.parts.entry(path.clone()).or_insert_with(|| part(path)),
-            };
-            match part {
+        for (nth, (path, value)) in fields.iter().enumerate() {
+            match self.part(nth, path) {
                 Part::Address if address.is_none() => address = Some(value),
                 Part::Port if port.is_none() => port = value.parse().ok().filter(|port| CLIENT_PORTS.contains(port)),
                 _ => {}
@@ -76,6 +74,24 @@ impl Keys {
         let mut hasher = DefaultHasher::new();
         key.hash(&mut hasher);
         Some(hasher.finish())
+    }
+
+    fn part(&mut self, nth: usize, path: &String) -> Part {
+        if let Some((_, part)) = self.before.get(nth).filter(|(before, _)| before == path) {
+            return *part;
+        }
+        let part = match self.parts.get(path) {
+            Some(part) => *part,
+            None => *self.parts.entry(path.clone()).or_insert_with(|| part(path)),
+        };
+        match self.before.get_mut(nth) {
+            Some((before, of)) => {
+                before.clone_from(path);
+                *of = part;
+            }
+            None => self.before.push((path.clone(), part)),
+        }
+        part
     }
 }
 

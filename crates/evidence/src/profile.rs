@@ -1,6 +1,7 @@
 //! Counts the values of each field during loading, in bounded memory.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use ahash::AHashMap;
 
@@ -35,9 +36,82 @@ pub(crate) struct Counted {
     filled: u64,
     /// The last record with the field, so that a list counts once.
     last: u64,
-    /// The values are not counted.
-    unique: bool,
+    counting: Counting,
+    kinds: Kinds,
+    /// The values that no block had before.
     values: AHashMap<Box<str>, u64>,
+    /// The values of earlier blocks, and how often they came again. They are added when there are no more blocks.
+    known: AHashMap<Box<str>, u64>,
+    /// One of them is in this block.
+    again: bool,
+}
+
+/// Which values of a field are counted.
+#[derive(Debug, Default, Clone)]
+pub(crate) enum Counting {
+    #[default]
+    All,
+    These(Arc<[Box<str>]>),
+    None,
+}
+
+/// What values look like.
+#[derive(Debug, Default, Clone, Copy)]
+struct Kinds {
+    numbers: bool,
+    booleans: bool,
+    texts: bool,
+}
+
+impl Kinds {
+    fn add(&mut self, value: &str) {
+        match value {
+            "true" | "false" => self.booleans = true,
+            number if is_number(number) => self.numbers = true,
+            _ => self.texts = true,
+        }
+    }
+
+    const fn join(&mut self, other: Self) {
+        self.numbers |= other.numbers;
+        self.booleans |= other.booleans;
+        self.texts |= other.texts;
+    }
+}
+
+impl Counted {
+    fn count(&mut self, value: &str) {
+        if let Some(count) = self.known.get_mut(value) {
+            *count += 1;
+            self.again = true;
+        } else if let Counting::These(_) = self.counting {
+            self.kinds.add(value);
+        } else if let Some(count) = self.values.get_mut(value) {
+            *count += 1;
+        } else {
+            self.kinds.add(value);
+            self.values.insert(value.into(), 1);
+        }
+    }
+
+    /// What the block has of the field. Prepares for the next block.
+    fn take(&mut self, counting: Option<&Counting>) -> Self {
+        let mut next = Self { name: self.name.clone(), known: std::mem::take(&mut self.known), ..Self::default() };
+        let room = VALUES_MAX.saturating_sub(next.known.len());
+        match counting.unwrap_or(&Counting::All) {
+            Counting::All => next.known.extend(self.values.keys().take(room).map(|value| (value.clone(), 0))),
+            Counting::These(values) => {
+                if !matches!(self.counting, Counting::These(_)) {
+                    for value in values.iter() {
+                        next.known.entry(value.clone()).or_default();
+                    }
+                }
+            }
+            Counting::None => next.known.clear(),
+        }
+        next.counting = counting.cloned().unwrap_or_default();
+        std::mem::replace(self, next)
+    }
 }
 
 impl Tally {
@@ -55,13 +129,8 @@ impl Tally {
                 field.last = self.record;
                 field.filled += 1;
             }
-            if field.unique {
-                continue;
-            }
-            let value = cut(value, VALUE_BYTES);
-            match field.values.get_mut(value) {
-                Some(count) => *count += 1,
-                None => drop(field.values.insert(value.into(), 1)),
+            if !matches!(field.counting, Counting::None) {
+                field.count(cut(value, VALUE_BYTES));
             }
         }
     }
@@ -85,27 +154,31 @@ impl Tally {
             }
         };
         match self.before.get_mut(nth) {
-            Some(before) => *before = (path.to_owned(), place),
+            Some((before, of)) => {
+                path.clone_into(before);
+                *of = place;
+            }
             None => self.before.push((path.to_owned(), place)),
         }
         place
     }
 
-    /// The counts of the block, in order of name. Of the fields in `unique`, the next block does not count values.
-    pub(crate) fn take(&mut self, unique: &HashSet<String>) -> Vec<Counted> {
-        let mut block = Vec::new();
-        for field in &mut self.fields {
-            let next = Counted { name: field.name.clone(), unique: unique.contains(&field.name), ..Counted::default() };
-            let counted = std::mem::replace(field, next);
-            block.extend(Some(counted).filter(|counted| counted.there));
-        }
+    /// The counts of the block, in order of name. `counting` is how the next blocks count values, by field.
+    pub(crate) fn take(&mut self, counting: &HashMap<String, Counting>) -> Vec<Counted> {
+        let there = self.fields.iter_mut().filter(|field| field.there);
+        let mut block: Vec<Counted> = there.map(|field| field.take(counting.get(&field.name))).collect();
+        block.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         // A record may have keys that are data.
         if self.paths.len() > 4 * FIELDS_MAX {
-            *self = Self::default();
+            block.extend(std::mem::take(self).rest());
         }
         self.record = 0;
-        block.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         block
+    }
+
+    /// The values of earlier blocks that came again.
+    pub(crate) fn rest(self) -> Vec<Counted> {
+        self.fields
     }
 }
 
@@ -124,15 +197,15 @@ struct Stat {
     full: bool,
     /// Too many values, all different: counting stopped.
     unique: bool,
-    numbers: bool,
-    booleans: bool,
-    texts: bool,
+    /// A value came again that is not counted yet.
+    again: bool,
+    kinds: Kinds,
 }
 
 impl Profile {
-    /// Adds the next block, and returns the fields whose values need not be counted any more.
-    pub(crate) fn add(&mut self, block: Vec<Counted>) -> Vec<String> {
-        let mut unique = Vec::new();
+    /// Adds the next block, and returns the fields of which not all values need to be counted any more.
+    pub(crate) fn add(&mut self, block: Vec<Counted>) -> Vec<(String, Counting)> {
+        let mut changed = Vec::new();
         for counted in block {
             if !self.fields.contains_key(&counted.name) {
                 if self.fields.len() >= FIELDS_MAX {
@@ -146,16 +219,16 @@ impl Profile {
             if stat.unique {
                 continue;
             }
+            stat.again |= counted.again;
+            stat.kinds.join(counted.kinds);
+            for (value, times) in counted.known {
+                stat.values.get_mut(&value).into_iter().for_each(|count| *count += times);
+            }
             let mut values: Vec<(Box<str>, u64)> = counted.values.into_iter().collect();
             // The same values must be kept in each run.
             values.sort_unstable();
             let mut over = false;
             for (value, times) in values {
-                match &*value {
-                    "true" | "false" => stat.booleans = true,
-                    number if is_number(number) => stat.numbers = true,
-                    _ => stat.texts = true,
-                }
                 if let Some(count) = stat.values.get_mut(&value) {
                     *count += times;
                 } else if stat.values.len() < VALUES_MAX && self.kept < TOTAL_MAX {
@@ -165,13 +238,14 @@ impl Profile {
                     over = true;
                 }
             }
-            stat.full |= over;
-            if over && stat.values.values().all(|n| *n == 1) {
-                stat.unique = true;
-                unique.push(counted.name);
+            if over && !stat.full {
+                stat.full = true;
+                stat.unique = !stat.again && stat.values.values().all(|n| *n == 1);
+                let kept = || Counting::These(stat.values.keys().cloned().collect());
+                changed.push((counted.name, if stat.unique { Counting::None } else { kept() }));
             }
         }
-        unique
+        changed
     }
 
     /// The counts in order of name, and whether there are more. `times` are the names of time fields.
@@ -202,7 +276,7 @@ impl Profile {
 
 impl Stat {
     const fn kind(&self, time: bool) -> &'static str {
-        match (time, self.numbers, self.booleans, self.texts) {
+        match (time, self.kinds.numbers, self.kinds.booleans, self.kinds.texts) {
             (true, ..) => "time",
             (_, true, false, false) => "number",
             (_, false, true, false) => "boolean",
@@ -237,31 +311,52 @@ pub(crate) fn folded(path: &str) -> String {
 mod tests {
     use super::*;
 
+    /// `threads` share the blocks.
+    fn profile(threads: usize) -> (Vec<FieldProfile>, bool, Vec<String>) {
+        let (mut profile, mut counting) = (Profile::default(), HashMap::new());
+        let mut tallies: Vec<Tally> = (0..threads).map(|_| Tally::default()).collect();
+        for block in 0..6u64 {
+            let tally = &mut tallies[usize::try_from(block).unwrap() % threads];
+            for i in block * 500 + 1..=(block + 1) * 500 {
+                tally.add(&[
+                    ("id".to_owned(), format!("n{i}")),
+                    ("ok".to_owned(), (i % 3 == 0).to_string()),
+                    ("port".to_owned(), if i % 2 == 0 { "22".to_owned() } else { i.to_string() }),
+                    ("seen".to_owned(), if i % 500 == 1 { "s".to_owned() } else { format!("s{i}") }),
+                    ("tags.0".to_owned(), "a".to_owned()),
+                    ("tags.1".to_owned(), if i > 2_900 { "c" } else { "b" }.to_owned()),
+                ]);
+            }
+            counting.extend(profile.add(tally.take(&counting)));
+        }
+        tallies.into_iter().for_each(|tally| drop(profile.add(tally.rest())));
+        let not_counted = counting.into_iter().filter(|(_, how)| matches!(how, Counting::None)).map(|(name, _)| name);
+        let not_counted = not_counted.collect();
+        let (fields, more) = profile.finish(&[]);
+        (fields, more, not_counted)
+    }
+
     #[test]
     fn counts_are_exact_up_to_a_cap() {
-        let (mut profile, mut tally, mut unique) = (Profile::default(), Tally::default(), HashSet::new());
-        for i in 1..=3_000u64 {
-            let fields = [
-                ("id".to_owned(), format!("n{i}")),
-                ("ok".to_owned(), (i % 3 == 0).to_string()),
-                ("tags.0".to_owned(), "a".to_owned()),
-                ("tags.1".to_owned(), "b".to_owned()),
-            ];
-            tally.add(&fields);
-            if i % 500 == 0 {
-                unique.extend(profile.add(tally.take(&unique)));
-            }
+        for threads in [1, 2, 5] {
+            let (fields, more, not_counted) = profile(threads);
+            assert_eq!(not_counted, ["id"]);
+            let line = |f: &FieldProfile| {
+                let more = if f.distinct_is_exact { "" } else { "+" };
+                format!("{} {} {} {}{more} {} {}", f.name, f.kind, f.filled, f.distinct, f.top[0].value, f.top[0].count)
+            };
+            assert_eq!(
+                fields.iter().map(line).collect::<Vec<_>>(),
+                [
+                    "id text 3000 1000+ n1 1",
+                    "ok boolean 3000 2 false 2000",
+                    "port number 3000 1000+ 22 1500",
+                    "seen text 3000 1000+ s 6",
+                    "tags.* text 3000 3 a 3000",
+                ]
+            );
+            assert_eq!(fields[4].top[2].count, 100);
+            assert!(!more);
         }
-        assert_eq!(unique.into_iter().collect::<Vec<_>>(), ["id"]);
-        let (fields, more) = profile.finish(&[]);
-        let line = |f: &FieldProfile| {
-            format!("{} {} {} {}{}", f.name, f.kind, f.filled, f.distinct, if f.distinct_is_exact { "" } else { "+" })
-        };
-        assert_eq!(
-            fields.iter().map(line).collect::<Vec<_>>(),
-            ["id text 3000 1000+", "ok boolean 3000 2", "tags.* text 3000 2"]
-        );
-        assert_eq!((fields[1].top[0].value.as_str(), fields[1].top[0].count), ("false", 2000));
-        assert!(!more);
     }
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use aho_corasick::AhoCorasick;
 use memchr::memmem::Finder;
 
-use super::fields::{Shape, json, parse, xml};
+use super::fields::{Shape, json, parse, text_of, xml};
 use super::source::Format;
 
 mod grams;
@@ -29,7 +29,7 @@ impl Term {
     pub(crate) fn new(text: &str) -> Self {
         let lower = text.to_ascii_lowercase();
         let mut hashes = Vec::new();
-        grams::each_gram(lower.as_bytes(), &mut |gram| hashes.push(gram));
+        grams::each_gram(lower.as_bytes(), |gram| hashes.push(gram));
         let core = Finder::new(core(lower.as_bytes())).into_owned();
         Self { finder: Finder::new(lower.as_bytes()).into_owned(), core, grams: hashes }
     }
@@ -84,7 +84,7 @@ impl Text {
 
 impl Others {
     fn of(block: &[u8]) -> Self {
-        if only_reading(block) {
+        if Marks::of(block).none() {
             return Self::None;
         }
         let found = |mark: &str| memchr::memmem::find(block, mark.as_bytes()).is_some();
@@ -194,11 +194,32 @@ impl Terms {
     }
 }
 
-/// Whether no record of these bytes has another reading than its bytes.
-fn only_reading(block: &[u8]) -> bool {
-    let packed = memchr::memchr2(b'\\', b'&', block).is_some()
-        || ["\"\"", "audit("].iter().any(|mark| memchr::memmem::find(block, mark.as_bytes()).is_some());
-    !packed && block.is_ascii()
+/// What may give records of these bytes another reading than the bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Marks {
+    beyond_ascii: bool,
+    backslash: bool,
+    reference: bool,
+    quotes: bool,
+    audit: bool,
+}
+
+impl Marks {
+    fn of(bytes: &[u8]) -> Self {
+        let found = |mark: &str| memchr::memmem::find(bytes, mark.as_bytes()).is_some();
+        Self {
+            beyond_ascii: !bytes.is_ascii(),
+            backslash: memchr::memchr(b'\\', bytes).is_some(),
+            reference: memchr::memchr(b'&', bytes).is_some(),
+            quotes: found("\"\""),
+            audit: found("audit("),
+        }
+    }
+
+    /// Whether no record has another reading than its bytes.
+    const fn none(self) -> bool {
+        !(self.beyond_ascii || self.backslash || self.reference || self.quotes || self.audit)
+    }
 }
 
 pub(crate) fn holds(shape: &Shape, raw: &[u8], terms: &[Term], any: bool) -> bool {
@@ -217,40 +238,44 @@ pub(crate) fn holds(shape: &Shape, raw: &[u8], terms: &[Term], any: bool) -> boo
 
 /// Passes each reading in lower case to `enough`, the bytes first, until it returns true.
 pub(crate) fn each(shape: &Shape, raw: &[u8], enough: &mut dyn FnMut(&[u8]) -> bool) {
-    if enough(&raw.to_ascii_lowercase()) {
-        return;
+    if !enough(&raw.to_ascii_lowercase()) {
+        each_other(shape, raw, Marks::of(raw), enough);
     }
-    // Checking the whole text first is faster, because most records are UTF-8.
-    let mut text = match std::str::from_utf8(raw) {
-        Ok(text) => Cow::Borrowed(text),
-        Err(_) => String::from_utf8_lossy(raw),
-    };
+}
+
+/// The readings beside the bytes. `marks` are those of the record, or of the block that it is in.
+fn each_other(shape: &Shape, raw: &[u8], marks: Marks, enough: &mut dyn FnMut(&[u8]) -> bool) {
+    let mut text = text_of(raw);
     if matches!(text, Cow::Owned(_)) && enough(text.to_ascii_lowercase().as_bytes()) {
         return;
     }
     // Logs contain at most two levels of JSON inside strings.
-    for _ in 0..2 {
-        if !text.contains('\\') {
+    for _ in 0..if marks.backslash { 2 } else { 0 } {
+        if memchr::memchr(b'\\', text.as_bytes()).is_none() {
             break;
         }
         text = Cow::Owned(unescape(&text));
         if enough(text.to_ascii_lowercase().as_bytes()) {
             return;
         }
-        if !text.contains("\\\"") && !text.contains("\\u") {
+        let again = |at: usize| matches!(text.as_bytes().get(at + 1), Some(b'"' | b'u'));
+        if !memchr::memchr_iter(b'\\', text.as_bytes()).any(again) {
             break;
         }
     }
-    if text.contains('&') && text.contains(';') && enough(xml::unescape(&text).to_ascii_lowercase().as_bytes()) {
+    // Characters that an escape gives may be the beginning of a reference.
+    let referring = (marks.reference || marks.backslash) && xml::escaped(text.as_bytes());
+    if referring && enough(xml::unescape(&text).to_ascii_lowercase().as_bytes()) {
         return;
     }
-    if matches!(shape.format, Format::Csv | Format::Tsv)
+    if (marks.quotes || marks.backslash)
+        && matches!(shape.format, Format::Csv | Format::Tsv)
         && text.contains("\"\"")
         && enough(text.replace("\"\"", "\"").to_ascii_lowercase().as_bytes())
     {
         return;
     }
-    if text.contains("audit(") {
+    if (marks.audit || marks.backslash) && text.contains("audit(") {
         let values: Vec<String> = parse(shape, raw).fields.into_iter().map(|(_, v)| v).collect();
         enough(values.join("\n").to_ascii_lowercase().as_bytes());
     }

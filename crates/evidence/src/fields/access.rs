@@ -1,5 +1,7 @@
 //! Access logs of web servers, AWS load balancers and the Squid proxy.
 
+use super::owned;
+
 /// None if it is not an access log line. A virtual host may come before the client.
 pub(crate) fn fields(line: &str) -> Option<Vec<(String, String)>> {
     web(line).or_else(|| balancer(line)).or_else(|| squid(line))
@@ -62,7 +64,7 @@ fn balancer(line: &str) -> Option<Vec<(String, String)>> {
     let open = line.find(" \"")?;
     let mut words: Vec<&str> = line.get(..open)?.split(' ').collect();
     let mut out = Vec::new();
-    let mut add = |name: &str, value: &str| out.push((name.to_owned(), value.to_owned()));
+    let mut add = |name: &str, value: &str| out.push((owned(name), owned(value)));
     if words.len() == NAMES.len() + 1 {
         add("type", words.remove(0));
     }
@@ -103,7 +105,7 @@ fn web(line: &str) -> Option<Vec<(String, String)>> {
         return None;
     }
     let mut out = Vec::new();
-    let mut add = |name: &str, value: &str| out.push((name.to_owned(), value.to_owned()));
+    let mut add = |name: &str, value: &str| out.push((owned(name), owned(value)));
     if let Some(host) = who.pop() {
         add("vhost", host);
     }

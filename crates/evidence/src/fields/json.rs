@@ -172,7 +172,7 @@ impl<'t> Walk<'t, '_> {
                     }
                 });
             }
-            let all = owned.get_or_insert_with(String::new);
+            let all = owned.get_or_insert_with(super::spare);
             all.push_str(text);
             self.at += unescape(self.text.get(self.at..)?, all)?;
             from = self.at;
@@ -238,6 +238,9 @@ fn hex4(digits: &str) -> Option<u32> {
 pub(crate) fn is_number(word: &str) -> bool {
     let digits = |t: &str| !t.is_empty() && t.bytes().all(|b| b.is_ascii_digit());
     let word = word.strip_prefix('-').unwrap_or(word);
+    if !word.starts_with(|first: char| first.is_ascii_digit()) {
+        return false;
+    }
     let (mantissa, exponent) = match word.split_once(['e', 'E']) {
         Some((m, e)) => (m, Some(e.strip_prefix(['+', '-']).unwrap_or(e))),
         None => (word, None),

@@ -1,5 +1,7 @@
 //! `key=value` text: audit records, firewalls, logfmt, CEF and LEEF.
 
+use super::owned;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pair<'t> {
     pub(crate) key: &'t str,
@@ -120,8 +122,8 @@ pub(crate) fn comma_pairs(text: &str) -> Option<Vec<(String, String)>> {
     if parts.len() < 3 || parts.iter().any(|p| p.is_none_or(|(k, _)| !k.bytes().all(in_key))) {
         return None;
     }
-    let unquoted = |v: &str| v.trim_matches('"').to_owned();
-    Some(parts.into_iter().flatten().map(|(k, v)| (k.to_owned(), unquoted(v))).collect())
+    let unquoted = |v: &str| owned(v.trim_matches('"'));
+    Some(parts.into_iter().flatten().map(|(k, v)| (owned(k), unquoted(v))).collect())
 }
 
 /// Pairs with bars, whose values may hold blanks: `action=EXEC|path=/bin/ls|args=ls -l`. Text that ends with a

@@ -15,6 +15,8 @@ pub(crate) mod syslog;
 pub(crate) mod table;
 pub(crate) mod xml;
 
+use std::borrow::Cow;
+use std::cell::RefCell;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -50,10 +52,52 @@ pub(crate) struct Parsed {
     pub(crate) malformed: bool,
 }
 
+/// Most records are UTF-8, for which the first check is faster.
+pub(crate) fn text_of(bytes: &[u8]) -> Cow<'_, str> {
+    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
+}
+
+/// Strings that are kept for the next records of a thread, and bytes of each.
+const SPARE_MAX: usize = 8 * 1024;
+const SPARE_BYTES: usize = 512;
+
+thread_local! {
+    static SPARE: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
+
+/// An empty string, with the memory of one that was given to [`parse_again`] if there is one.
+fn spare() -> String {
+    SPARE.with_borrow_mut(Vec::pop).unwrap_or_default()
+}
+
+/// A copy of the text in a [`spare`] string.
+fn owned(text: &str) -> String {
+    let mut copy = spare();
+    copy.push_str(text);
+    copy
+}
+
+/// Like [`parse`], with the memory of a record that is not needed any more.
+pub(crate) fn parse_again(shape: &Shape, bytes: &[u8], mut last: Parsed) -> Parsed {
+    SPARE.with_borrow_mut(|spare| {
+        for mut text in last.fields.drain(..).flat_map(|(path, value)| [path, value]) {
+            if spare.len() < SPARE_MAX && text.capacity() <= SPARE_BYTES {
+                text.clear();
+                spare.push(text);
+            }
+        }
+    });
+    parse_into(shape, bytes, last)
+}
+
 /// Reads a record that does not follow the format as a line of text.
 pub(crate) fn parse(shape: &Shape, bytes: &[u8]) -> Parsed {
-    let text = String::from_utf8_lossy(bytes);
-    let mut parsed = Parsed::default();
+    parse_into(shape, bytes, Parsed::default())
+}
+
+/// `parsed` must have no fields.
+fn parse_into(shape: &Shape, bytes: &[u8], mut parsed: Parsed) -> Parsed {
+    let text = text_of(bytes);
     parsed.malformed = !by_format(shape, &text, &mut parsed.fields);
     if parsed.malformed && parsed.fields.is_empty() {
         line(&text, shape.time, &mut parsed.fields);
@@ -88,7 +132,7 @@ pub(crate) fn parse_some(shape: &Shape, bytes: &[u8], wanted: &Wanted<'_>) -> Ve
     ) {
         return parse(shape, bytes).fields;
     }
-    let text = String::from_utf8_lossy(bytes);
+    let text = text_of(bytes);
     let mut packs = false;
     let mut some = |unpack: bool| {
         let (mut out, mut seen) = (Vec::new(), 0);
@@ -164,7 +208,11 @@ fn from_json(text: &str, out: &mut Vec<(String, String)>) -> bool {
             return;
         }
         let packed = payload::packed(&value);
-        out.push((path.to_owned(), value.into_owned()));
+        let value = match value {
+            Cow::Borrowed(text) => owned(text),
+            Cow::Owned(text) => text,
+        };
+        out.push((owned(path), value));
         if packed && let Some((path, value)) = out.last().cloned() {
             payload::expand(&path, &value, out);
         }
@@ -220,7 +268,7 @@ fn pairs(text: &str, out: &mut Vec<(String, String)>) -> bool {
         }
     };
     let found: Vec<(String, String)> = keyvalue::comma_pairs(body).unwrap_or_else(|| {
-        keyvalue::pairs(body, keyvalue::Reach::Word).iter().map(|p| (p.key.to_owned(), p.value.to_owned())).collect()
+        keyvalue::pairs(body, keyvalue::Reach::Word).iter().map(|p| (owned(p.key), owned(p.value))).collect()
     });
     let any = !found.is_empty();
     out.extend(found);
@@ -235,7 +283,7 @@ fn line(text: &str, place: Option<Place>, out: &mut Vec<(String, String)>) {
     }
     let message = match begins_with_time(text) {
         Some((time, message)) => {
-            out.push(("timestamp".into(), time.into()));
+            out.push((owned("timestamp"), owned(time)));
             message
         }
         None => match place.map_or_else(|| behind_number(text), |place| place.time_of(text)) {
@@ -253,7 +301,7 @@ fn line(text: &str, place: Option<Place>, out: &mut Vec<(String, String)>) {
             None => labelled(text, out),
         },
     };
-    out.push(("message".into(), message.to_owned()));
+    out.push((owned("message"), owned(message)));
     payload::expand("message", message, out);
 }
 

@@ -1,7 +1,7 @@
 //! Reads fields that are packed into a value: JSON, XML, audit records, CEF, messages, `key=value` text.
 
 use super::json::{self, Outcome};
-use super::{auditd, ids, keyvalue, message, modsec, plaso, syslog, xml};
+use super::{auditd, ids, keyvalue, message, modsec, owned, plaso, syslog, xml};
 
 type Fields = Vec<(String, String)>;
 
@@ -175,7 +175,7 @@ fn inner(path: &str, value: &str) -> Fields {
         return found;
     }
     if keyvalue::looks_like_pairs(text) {
-        let own = |p: &keyvalue::Pair<'_>| (p.key.to_owned(), p.value.to_owned());
+        let own = |p: &keyvalue::Pair<'_>| (owned(p.key), owned(p.value));
         return keyvalue::pairs(text, keyvalue::Reach::Word).iter().map(own).collect();
     }
     found

@@ -2,6 +2,8 @@
 
 use csv_core::{ReadRecordResult, ReaderBuilder};
 
+use super::{owned, text_of};
+
 pub(crate) fn cells(text: &str, delimiter: u8) -> Vec<String> {
     let mut reader = ReaderBuilder::new().delimiter(delimiter).build();
     let mut input = text.as_bytes();
@@ -28,20 +30,20 @@ pub(crate) fn cells(text: &str, delimiter: u8) -> Vec<String> {
         .map(|end| {
             let cell = output.get(from..*end).unwrap_or_default();
             from = *end;
-            String::from_utf8_lossy(cell).into_owned()
+            owned(&text_of(cell))
         })
         .collect()
 }
 
 /// `-` and `(empty)` mean no value.
 pub(crate) fn zeek_cells(text: &str) -> Vec<String> {
-    let cell = |c: &str| if matches!(c, "-" | "(empty)") { String::new() } else { c.to_owned() };
+    let cell = |c: &str| if matches!(c, "-" | "(empty)") { String::new() } else { owned(c) };
     text.split('\t').map(cell).collect()
 }
 
 /// `-` means no value.
 pub(crate) fn w3c_cells(text: &str) -> Vec<String> {
-    text.split([' ', '\t']).map(|c| if c == "-" { String::new() } else { c.to_owned() }).collect()
+    text.split([' ', '\t']).map(|c| if c == "-" { String::new() } else { owned(c) }).collect()
 }
 
 /// Stores cells under their column names. Returns whether there is one cell for each column.
@@ -49,7 +51,7 @@ pub(crate) fn name(columns: &[String], cells: Vec<String>, out: &mut Vec<(String
     let fits = cells.len() == columns.len();
     for (at, cell) in cells.into_iter().enumerate() {
         if !cell.is_empty() {
-            let name = columns.get(at).cloned().unwrap_or_else(|| format!("column{}", at + 1));
+            let name = columns.get(at).map_or_else(|| format!("column{}", at + 1), |name| owned(name));
             out.push((name, cell));
         }
     }

@@ -110,6 +110,12 @@ fn resolve(name: &str) -> String {
     }
 }
 
+/// Whether a reference such as `&amp;` may be in the text.
+pub(crate) fn escaped(text: &[u8]) -> bool {
+    let near = |at: usize| text.get(at + 1..).is_some_and(|rest| rest.iter().take(9).any(|byte| *byte == b';'));
+    memchr::memchr_iter(b'&', text).any(near)
+}
+
 pub(crate) fn unescape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

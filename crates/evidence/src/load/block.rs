@@ -1,15 +1,17 @@
 //! Parses the records of a block and evaluates the rules. Blocks do not depend on each other.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use ahash::AHashMap;
+
 use crate::Format;
 use crate::coverage::CoverageFields;
-use crate::fields::{self, Shape};
+use crate::fields::{self, Parsed, Shape};
 use crate::meet::Keys;
 use crate::prepare::Prepared;
-use crate::profile::{Counted, Tally};
+use crate::profile::{Counted, Counting, Tally};
 use crate::readings::Grams;
 use crate::rules::RuleSet;
 use crate::rules::events::EventPass;
@@ -25,8 +27,10 @@ pub(super) struct BlockPlan {
     pub(super) file: String,
     coverage: CoverageFields,
     pub(super) rules: Option<Arc<RuleSet>>,
-    /// Fields whose values are not counted any more.
-    pub(super) unique: RwLock<HashSet<String>>,
+    /// How the values of fields are counted, if not all are.
+    pub(super) counting: RwLock<HashMap<String, Counting>>,
+    /// What each thread counts.
+    pub(super) tallies: Mutex<BTreeMap<usize, Tally>>,
 }
 
 impl BlockPlan {
@@ -38,7 +42,8 @@ impl BlockPlan {
             file: prepared.found.file.clone(),
             coverage: CoverageFields { host: prepared.plan.host.clone(), kind: prepared.kind.clone() },
             rules: rules.cloned(),
-            unique: RwLock::default(),
+            counting: RwLock::default(),
+            tallies: Mutex::default(),
         }
     }
 
@@ -97,8 +102,8 @@ impl Job {
     }
 }
 
-/// Reads blocks until there are no more.
-pub(super) fn work(jobs: &Mutex<Receiver<Job>>) {
+/// Reads blocks until there are no more. `thread` is the number of the calling thread.
+pub(super) fn work(jobs: &Mutex<Receiver<Job>>, thread: usize) {
     let mut worker: Option<Worker> = None;
     loop {
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
@@ -107,7 +112,10 @@ pub(super) fn work(jobs: &Mutex<Receiver<Job>>) {
             worker = Some(Worker::new(&job.plan));
         }
         let Some(worker) = &mut worker else { return };
-        let block = worker.read(&job);
+        let tallies = || job.plan.tallies.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tally = tallies().remove(&thread).unwrap_or_default();
+        let block = worker.read(&job, &mut tally);
+        tallies().insert(thread, tally);
         // The writer may have ended.
         let _ = job.answer.send(block);
     }
@@ -117,10 +125,11 @@ pub(super) fn work(jobs: &Mutex<Receiver<Job>>) {
 struct Worker {
     plan: Arc<BlockPlan>,
     rules: Option<BlockPass>,
-    tally: Tally,
     grams: Grams,
     keys: Keys,
     together: bool,
+    /// The record before, whose memory the next one uses.
+    last: Parsed,
 }
 
 impl Worker {
@@ -130,23 +139,24 @@ impl Worker {
         Self {
             rules: rules.and_then(|rules| BlockPass::new(rules, &plan.sensor, &plan.file, plan.format())),
             plan: Arc::clone(plan),
-            tally: Tally::default(),
             grams: Grams::new(),
             keys: Keys::default(),
             together,
+            last: Parsed::default(),
         }
     }
 
-    fn read(&mut self, job: &Job) -> Block {
+    fn read(&mut self, job: &Job, tally: &mut Tally) -> Block {
         let mut records = Vec::with_capacity(job.pieces.len());
         let (mut lines, mut covered): (Vec<_>, Vec<(String, Option<String>)>) = (Vec::new(), Vec::new());
-        let mut places: HashMap<(String, Option<String>), usize> = HashMap::new();
+        // The key is host and kind, with a zero byte between them.
+        let (mut places, mut key): (AHashMap<String, usize>, _) = (AHashMap::new(), String::new());
         let mut from = 0;
         for (nth, (piece, end)) in job.pieces.iter().enumerate() {
             let bytes = job.raw.get(from..*end).unwrap_or_default();
             from = *end;
-            let mut parsed = fields::parse(&self.plan.shape, bytes);
-            self.tally.add(&parsed.fields);
+            let mut parsed = fields::parse_again(&self.plan.shape, bytes, std::mem::take(&mut self.last));
+            tally.add(&parsed.fields);
             let time = self.plan.times.state(&mut parsed.fields);
             if let Some(rules) = &mut self.rules {
                 rules.add(&parsed.fields, bytes, nth);
@@ -154,23 +164,24 @@ impl Worker {
             let malformed = piece.broken || (parsed.malformed && !piece.oversize);
             let connection = self.keys.of(&parsed.fields);
             let (host, kind) = self.plan.coverage.of(&parsed.fields);
-            let same = |known: &(String, Option<String>)| known.0 == host && known.1.as_deref() == kind;
-            let place = match covered.last().is_some_and(same) {
-                true => covered.len() - 1,
-                false => *places.entry((host.to_owned(), kind.map(str::to_owned))).or_insert_with(|| {
+            key.clear();
+            [host, kind.map_or("", |_| "\0"), kind.unwrap_or_default()].iter().for_each(|part| key.push_str(part));
+            let place = match places.get(&key) {
+                Some(place) => *place,
+                None => {
+                    places.insert(key.clone(), covered.len());
                     covered.push((host.to_owned(), kind.map(str::to_owned)));
                     covered.len() - 1
-                }),
+                }
             };
             records.push(BlockRecord { piece: *piece, malformed, time, connection, covered: place });
             if self.together {
-                lines.push((parsed.fields, bytes.to_vec()));
+                lines.push((std::mem::take(&mut parsed.fields), bytes.to_vec()));
             }
+            self.last = parsed;
         }
         self.grams.add_all(&self.plan.shape, &job.raw, job.pieces.iter().map(|(_, end)| *end));
-        let unique = self.plan.unique.read().unwrap_or_else(PoisonError::into_inner);
-        let fields = self.tally.take(&unique);
-        drop(unique);
+        let fields = tally.take(&self.plan.counting.read().unwrap_or_else(PoisonError::into_inner));
         let met = self.rules.as_mut().map(BlockPass::take).unwrap_or_default();
         Block { records, filter: self.grams.take(), fields, met, lines, covered }
     }

@@ -109,16 +109,18 @@ impl Joining {
     /// Adds the next block. `next` is the number of its first record.
     pub(super) fn add(&mut self, block: Block, next: &mut i64, writer: &Writer) -> Result<(), LoadError> {
         let mut entries = Vec::with_capacity(block.records.len());
+        let mut spans = vec![coverage::Span::default(); block.covered.len()];
         for record in block.records {
             let entry = self.entry(&record, *next);
             if let Some((key, at)) = record.connection.zip(entry.time) {
                 self.connections.add(key, at);
             }
-            if let Some((host, kind)) = block.covered.get(record.covered) {
-                self.coverage.add(host, kind.as_deref(), entry.time);
-            }
+            spans.get_mut(record.covered).into_iter().for_each(|span| span.add(entry.time));
             entries.push(entry);
             *next += 1;
+        }
+        for ((host, kind), span) in block.covered.iter().zip(&spans) {
+            self.coverage.add(host, kind.as_deref(), span);
         }
         if let Some(rules) = &self.plan.rules {
             for met in block.met {
@@ -131,9 +133,9 @@ impl Joining {
                 events.add(fields, line, ((self.number, entry.id), entry.time), &mut self.hits);
             }
         }
-        let unique = self.profile.add(block.fields);
-        if !unique.is_empty() {
-            self.plan.unique.write().unwrap_or_else(PoisonError::into_inner).extend(unique);
+        let changed = self.profile.add(block.fields);
+        if !changed.is_empty() {
+            self.plan.counting.write().unwrap_or_else(PoisonError::into_inner).extend(changed);
         }
         writer.add(&index::Block { entries, filter: block.filter })?;
         writer.carry(&self.hits.carried())
@@ -213,6 +215,8 @@ impl Joining {
             .map(|f| f.name.clone())
             .collect();
         source.coverage = self.coverage.finish();
+        let tallies = std::mem::take(&mut *self.plan.tallies.lock().unwrap_or_else(PoisonError::into_inner));
+        tallies.into_values().for_each(|tally| drop(self.profile.add(tally.rest())));
         (source.fields, source.more_fields) = self.profile.finish(&times);
         let found = self.prepared.found;
         let cache =

@@ -1,61 +1,67 @@
 //! Filters that say in which blocks a term may be.
 
-use super::{Term, each, only_reading};
+use super::{Marks, Term, each_other};
 use crate::fields::Shape;
 
 /// A Bloom filter with one hash over the four-byte sequences of a block. It skips most blocks without a term and
 /// never skips a block that contains one.
 #[derive(Debug)]
 pub(crate) struct Grams {
-    words: Vec<u64>,
+    words: Box<[u64; WORDS]>,
+    /// The bytes of a block in lower case.
+    lower: Vec<u8>,
 }
 
 const BITS: usize = 1 << 18;
+const WORDS: usize = BITS / 64;
 
 impl Grams {
     pub(crate) fn new() -> Self {
-        Self { words: vec![0; BITS / 64] }
+        Self { words: Box::new([0; WORDS]), lower: Vec::new() }
     }
 
     pub(crate) fn add(&mut self, lower: &[u8]) {
-        let words = &mut self.words;
-        each_gram(lower, &mut |gram| {
-            let at = gram as usize & (BITS - 1);
-            if let Some(word) = words.get_mut(at / 64) {
-                *word |= 1 << (at % 64);
+        each_gram(lower, |gram| {
+            if let Some(word) = self.words.get_mut(gram as usize / 64 % WORDS) {
+                *word |= 1 << (gram % 64);
             }
         });
     }
 
     /// Adds all readings of the records in `raw`, each of which ends at one of `ends`.
     pub(crate) fn add_all(&mut self, shape: &Shape, raw: &[u8], ends: impl Iterator<Item = usize>) {
-        let plain = only_reading(raw).then(|| raw.to_ascii_lowercase());
+        let marks = Marks::of(raw);
+        let mut lower = std::mem::take(&mut self.lower);
+        lower.clear();
+        lower.extend_from_slice(raw);
+        lower.make_ascii_lowercase();
         let mut from = 0;
         for end in ends {
-            match &plain {
-                Some(lower) => self.add(lower.get(from..end).unwrap_or_default()),
-                None => each(shape, raw.get(from..end).unwrap_or_default(), &mut |lower| {
+            self.add(lower.get(from..end).unwrap_or_default());
+            if !marks.none() {
+                each_other(shape, raw.get(from..end).unwrap_or_default(), marks, &mut |lower| {
                     self.add(lower);
                     false
-                }),
+                });
             }
             from = end;
         }
+        self.lower = lower;
     }
 
     /// Returns the filter, as small as possible while still sparse, and starts an empty one.
     pub(crate) fn take(&mut self) -> Vec<u8> {
-        let mut words = std::mem::take(&mut self.words);
-        self.words = vec![0; BITS / 64];
+        let mut words: &mut [u64] = self.words.as_mut();
         let mut set: usize = words.iter().map(|w| w.count_ones() as usize).sum();
         while words.len() > 16 && set * 8 <= words.len() * 64 {
-            let half = words.len() / 2;
-            let (low, high) = words.split_at_mut(half);
+            let (low, high) = words.split_at_mut(words.len() / 2);
             low.iter_mut().zip(high).for_each(|(a, b)| *a |= *b);
-            words.truncate(half);
+            words = low;
             set = words.iter().map(|w| w.count_ones() as usize).sum();
         }
-        words.iter().flat_map(|w| w.to_le_bytes()).collect()
+        let filter = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        self.words.fill(0);
+        filter
     }
 }
 
@@ -70,13 +76,16 @@ pub(crate) fn may_hold(filter: &[u8], term: &Term) -> bool {
     })
 }
 
-pub(super) fn each_gram(lower: &[u8], sink: &mut dyn FnMut(u32)) {
-    for window in lower.windows(4) {
-        if let [a, b, c, d] = window {
-            let mut hash = u32::from_le_bytes([*a, *b, *c, *d]).wrapping_mul(0x9e37_79b1);
-            hash ^= hash >> 15;
-            sink(hash.wrapping_mul(0x85eb_ca77) >> 3);
-        }
+#[inline]
+pub(super) fn each_gram(lower: &[u8], mut sink: impl FnMut(u32)) {
+    let Some((first, rest)) = lower.split_first_chunk::<3>() else { return };
+    let [a, b, c] = first.map(u32::from);
+    let mut window = a << 8 | b << 16 | c << 24;
+    for byte in rest {
+        window = window >> 8 | u32::from(*byte) << 24;
+        let mut hash = window.wrapping_mul(0x9e37_79b1);
+        hash ^= hash >> 15;
+        sink(hash.wrapping_mul(0x85eb_ca77) >> 3);
     }
 }
 

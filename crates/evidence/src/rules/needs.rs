@@ -2,7 +2,7 @@
 //! be too weak: a need that does not follow from the rule would hide hits.
 
 use regex_syntax::hir::literal::Extractor;
-use regex_syntax::hir::{Class, Hir, HirKind};
+use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 
 /// In bytes. Most records contain some shorter text, unless it is one of [`RARE`].
 const TEXT_MIN: usize = 3;
@@ -13,7 +13,7 @@ const PREFIXES: usize = 32;
 /// The rest of a longer text tells little more.
 const TEXT_MAX: usize = 24;
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Need {
     /// A value of the field, or of any field, contains this ASCII text in lower case. See [`folded`].
     Text { field: Option<String>, text: String },
@@ -39,15 +39,25 @@ pub(super) fn any(parts: impl IntoIterator<Item = Needs>) -> Needs {
         let Some(best) = best(&part).and_then(|place| part.get(place)) else { return Vec::new() };
         together.extend(best.iter().cloned());
     }
+    together.sort_unstable();
+    together.dedup();
     if together.is_empty() { Vec::new() } else { vec![together] }
+}
+
+fn weight(need: &Need) -> usize {
+    match need {
+        Need::Field(_) => 0,
+        Need::Text { field, text } => 2 * text.len() + usize::from(field.is_some()),
+    }
+}
+
+/// The weight of the least need of all lists.
+fn shortest(needs: &Needs) -> Option<usize> {
+    needs.iter().flatten().map(weight).min()
 }
 
 /// The place of the list that the fewest records satisfy.
 pub(super) fn best(needs: &Needs) -> Option<usize> {
-    let weight = |need: &Need| match need {
-        Need::Field(_) => 0,
-        Need::Text { field, text } => 2 * text.len() + usize::from(field.is_some()),
-    };
     let worth = |list: &Vec<Need>| (list.iter().map(weight).min(), std::cmp::Reverse(list.len()));
     needs.iter().enumerate().max_by_key(|(_, list)| worth(list)).map(|(place, _)| place)
 }
@@ -55,9 +65,10 @@ pub(super) fn best(needs: &Needs) -> Option<usize> {
 /// The needs of a value that contains `text`.
 pub(super) fn of_text(text: &str, field: Option<&str>) -> Needs {
     let runs = text.split(|c: char| !c.is_ascii()).max_by_key(|run| run.len());
-    let text = runs.map(|run| run.get(..TEXT_MAX).unwrap_or(run).to_ascii_lowercase()).unwrap_or_default();
-    if text.len() < TEXT_MIN && !RARE.contains(&text.as_str()) {
-        return Vec::new();
+    let mut text = runs.map(|run| run.get(..TEXT_MAX).unwrap_or(run).to_ascii_lowercase()).unwrap_or_default();
+    if text.len() < TEXT_MIN {
+        let Some(rare) = RARE.iter().find(|rare| text.contains(*rare)) else { return Vec::new() };
+        text = (*rare).to_owned();
     }
     vec![vec![Need::Text { field: field.map(str::to_owned), text }]]
 }
@@ -65,15 +76,39 @@ pub(super) fn of_text(text: &str, field: Option<&str>) -> Needs {
 /// The needs of a value that a regular expression finds.
 pub(super) fn of_pattern(pattern: &str, field: Option<&str>) -> Needs {
     let parsed = regex_syntax::ParserBuilder::new().utf8(false).build().parse(pattern);
-    parsed.map(|hir| of_hir(&hir, field)).unwrap_or_default()
+    parsed.map(|hir| of_hir(&without_case(&hir), field)).unwrap_or_default()
+}
+
+/// The same expression over text in lower case, with a letter for each class that has only its two cases.
+fn without_case(hir: &Hir) -> Hir {
+    match hir.kind() {
+        HirKind::Class(class) => letter(class).map_or_else(|| hir.clone(), |letter| literal(&letter.to_string())),
+        HirKind::Literal(text) => literal(&String::from_utf8_lossy(&text.0).to_ascii_lowercase()),
+        HirKind::Concat(parts) => Hir::concat(parts.iter().map(without_case).collect()),
+        HirKind::Alternation(parts) => Hir::alternation(parts.iter().map(without_case).collect()),
+        HirKind::Repetition(repeated) => {
+            Hir::repetition(Repetition { sub: Box::new(without_case(&repeated.sub)), ..repeated.clone() })
+        }
+        HirKind::Capture(group) => without_case(&group.sub),
+        HirKind::Empty | HirKind::Look(_) => hir.clone(),
+    }
+}
+
+fn literal(text: &str) -> Hir {
+    Hir::literal(text.as_bytes())
 }
 
 fn of_hir(hir: &Hir, field: Option<&str>) -> Needs {
-    let needs = of_parts(hir, field);
-    if !needs.is_empty() {
-        return needs;
-    }
+    let mut needs = of_parts(hir, field);
     // The parser takes alternatives apart: `%27|%2527` is `%2` and then `7` or `527`.
+    if needs.is_empty() {
+        needs = beginnings(hir, field);
+    }
+    needs
+}
+
+/// The texts with which a match begins.
+fn beginnings(hir: &Hir, field: Option<&str>) -> Needs {
     let mut prefixes = Extractor::new();
     let found = prefixes.limit_class(4).limit_total(PREFIXES).extract(hir);
     let texts = found.literals().unwrap_or_default().iter().map(|text| String::from_utf8_lossy(text.as_bytes()));
@@ -83,23 +118,32 @@ fn of_hir(hir: &Hir, field: Option<&str>) -> Needs {
 fn of_parts(hir: &Hir, field: Option<&str>) -> Needs {
     match hir.kind() {
         HirKind::Concat(parts) => {
-            let (mut needs, mut run) = (Vec::new(), String::new());
-            for part in parts {
-                match part.kind() {
-                    HirKind::Literal(literal) => run.push_str(&String::from_utf8_lossy(&literal.0)),
-                    HirKind::Class(class) if letter(class).is_some() => run.extend(letter(class)),
-                    // Nothing is between the texts before and after it.
-                    HirKind::Look(_) | HirKind::Empty => {}
-                    _ => {
-                        needs.extend(of_text(&std::mem::take(&mut run), field));
-                        needs.extend(of_hir(part, field));
+            let (mut needs, mut before): (Needs, _) = (Vec::new(), None);
+            for (place, part) in parts.iter().enumerate() {
+                if matches!(part.kind(), HirKind::Look(_) | HirKind::Empty) {
+                    continue;
+                }
+                let mut own = of_hir(part, field);
+                let is_text = matches!(part.kind(), HirKind::Literal(_));
+                if !is_text {
+                    // With the texts around it, an alternative is longer: `\.(exe|js)`.
+                    let from = before.unwrap_or(place);
+                    let around = beginnings(&Hir::concat(parts.iter().skip(from).cloned().collect()), field);
+                    if own.len() == 1 && shortest(&around) >= shortest(&own) {
+                        own.clear();
+                    }
+                    own.extend(around);
+                }
+                before = is_text.then_some(place);
+                for list in own {
+                    if !needs.contains(&list) {
+                        needs.push(list);
                     }
                 }
             }
-            needs.extend(of_text(&run, field));
             needs
         }
-        HirKind::Literal(literal) => of_text(&String::from_utf8_lossy(&literal.0), field),
+        HirKind::Literal(text) => of_text(&String::from_utf8_lossy(&text.0), field),
         HirKind::Alternation(parts) => any(parts.iter().map(|part| of_hir(part, field))),
         HirKind::Repetition(repeated) if repeated.min > 0 => of_hir(&repeated.sub, field),
         HirKind::Capture(group) => of_hir(&group.sub, field),
@@ -149,11 +193,13 @@ mod tests {
             (r"\b(curl|wget)\s.*/tmp/", vec![vec!["curl", "wget"], vec!["/tmp/"]]),
             (r"(curl|sh)\s.*/tmp/", vec![vec!["/tmp/"]]),
             ("(?i)skull", vec![vec!["skull"]]),
-            ("(abc)?def+(ghi){2}", vec![vec!["ghi"]]),
+            ("(abc)?def+(ghi){2}", vec![vec!["abcdef", "def"], vec!["def"], vec!["ghighi"]]),
             ("[Aa][Bb]cd|Grün", vec![]),
             (r"(\x27|%27|%2527)\s*(or|and)", vec![vec!["%2527", "%27", "'"]]),
             (r"[;|`]\s*(id|ls)\b", vec![vec![";", "`", "|"]]),
-            (r"(\.\.|%2e%2e)/+", vec![vec!["%2e%2e", ".."]]),
+            (r"(\.\.|%2e%2e)/+", vec![vec!["%2e%2e/", "../"]]),
+            (r"(?i)\.(js|exe)[\s_]*x", vec![vec![".exe", ".js"]]),
+            (r"a(\|\||;)b", vec![vec!["a;b", "a||b"]]),
             (r"[a-z]\s*(or|and)", vec![]),
             ("x*", vec![]),
             ("(", vec![]),

@@ -47,19 +47,19 @@ impl Evaluator {
     }
 
     /// Calls `found` with the number of each rule that the record meets.
-    fn each(&mut self, fields: &[(String, String)], bytes: &[u8], mut found: impl FnMut(usize, View<'_>)) {
+    fn each(&mut self, fields: &[(String, String)], bytes: &[u8], mut found: impl FnMut(usize, View<'_>, &RuleSet)) {
         let text = if self.whole { std::str::from_utf8(bytes).ok() } else { None };
         let fields = joined(fields);
         let view = self.columns.read(&self.rules.slots, &fields, text);
         let Some(matchers) = self.router.matchers(&self.rules, view) else { return };
-        matchers.matching(&self.rules, view, &mut self.seen).iter().for_each(|rule| found(*rule, view));
+        matchers.matching(&self.rules, view, &mut self.seen).iter().for_each(|rule| found(*rule, view, &self.rules));
     }
 
     /// The numbers of the rules that the record meets: by one search, and by evaluating each rule.
     #[cfg(test)]
     pub(super) fn met_twice(&mut self, fields: &[(String, String)], bytes: &[u8]) -> (Vec<usize>, Vec<usize>) {
         let (mut quickly, mut slowly) = (Vec::new(), Vec::new());
-        self.each(fields, bytes, |rule, _| quickly.push(rule));
+        self.each(fields, bytes, |rule, _, _| quickly.push(rule));
         let text = if self.whole { std::str::from_utf8(bytes).ok() } else { None };
         let fields = joined(fields);
         let view = self.columns.read(&self.rules.slots, &fields, text);
@@ -73,7 +73,7 @@ impl Evaluator {
 
     pub(crate) fn met(&mut self, fields: &[(String, String)], bytes: &[u8]) -> Vec<Rule> {
         let mut met = Vec::new();
-        self.each(fields, bytes, |rule, _| met.push(rule));
+        self.each(fields, bytes, |rule, _, _| met.push(rule));
         met.into_iter().filter_map(|rule| self.rules.rule(rule)).cloned().collect()
     }
 }
@@ -103,9 +103,8 @@ impl BlockPass {
     }
 
     pub(crate) fn add(&mut self, fields: &[(String, String)], bytes: &[u8], nth: usize) {
-        let rules = Arc::clone(&self.evaluator.rules);
         let met = &mut self.met;
-        self.evaluator.each(fields, bytes, |rule, view| {
+        self.evaluator.each(fields, bytes, |rule, view, rules| {
             let value = |slot: usize| view.at(slot).next().map(|v| crate::profile::cut(v, VALUE_MAX).to_owned());
             let values = rules
                 .carried

@@ -11,6 +11,9 @@ use super::view::View;
 
 /// Kinds of records of one source whose rules are remembered.
 const KNOWN_MAX: usize = 4096;
+/// Values of one field that are remembered, and bytes of each.
+const VALUES_MAX: usize = 1024;
+const VALUE_MAX: usize = 256;
 
 /// A field that decides about the log source, and the values that the table knows.
 #[derive(Debug)]
@@ -18,8 +21,8 @@ struct Key {
     slot: usize,
     values: Vec<&'static str>,
     patterns: Vec<Pattern>,
-    /// The last value and what it fitted, since neighbours are alike.
-    last: (String, u64),
+    /// What a value fitted.
+    known: AHashMap<String, u64>,
 }
 
 /// Finds the rules for the records of one source.
@@ -29,6 +32,8 @@ pub(super) struct Router {
     keys: Vec<Key>,
     known: AHashMap<Vec<u64>, Option<Arc<Matchers>>>,
     found: Vec<u64>,
+    /// What the record before fitted, and its rules, since neighbours are alike.
+    last: Option<(Vec<u64>, Option<Arc<Matchers>>)>,
 }
 
 impl Router {
@@ -48,8 +53,7 @@ impl Router {
             match keys.iter_mut().find(|key| key.slot == slot) {
                 Some(key) => key.values.extend(values),
                 None => {
-                    let last = (String::new(), 0);
-                    keys.push(Key { slot, values: values.collect(), patterns: Vec::new(), last });
+                    keys.push(Key { slot, values: values.collect(), patterns: Vec::new(), known: AHashMap::new() });
                 }
             }
         }
@@ -58,37 +62,30 @@ impl Router {
             key.values.dedup();
             key.patterns = key.values.iter().map(|value| Pattern::new(value)).collect();
         }
-        Some(Self { live, keys, known: AHashMap::new(), found: Vec::new() })
+        Some(Self { live, keys, known: AHashMap::new(), found: Vec::new(), last: None })
     }
 
     /// None if no rule meets the record.
-    pub(super) fn matchers(&mut self, rules: &RuleSet, view: View<'_>) -> Option<Arc<Matchers>> {
+    pub(super) fn matchers(&mut self, rules: &RuleSet, view: View<'_>) -> Option<&Matchers> {
         self.found.clear();
         for key in &mut self.keys {
-            let mut fits = 0;
-            for value in view.at(key.slot) {
-                if key.last.0 != value {
-                    key.last.1 = bits(&key.patterns, value);
-                    key.last.0.clear();
-                    key.last.0.push_str(value);
+            self.found.push(view.at(key.slot).fold(0, |all, value| all | key.fits(value)));
+        }
+        if self.last.as_ref().is_none_or(|(found, _)| *found != self.found) {
+            let found = match self.known.get(&self.found) {
+                Some(known) => known.clone(),
+                None => {
+                    if self.known.len() >= KNOWN_MAX {
+                        self.known.clear();
+                    }
+                    let found = rules.matchers(&self.log_sources(rules));
+                    self.known.insert(self.found.clone(), found.clone());
+                    found
                 }
-                fits |= key.last.1;
-            }
-            self.found.push(fits);
+            };
+            self.last = Some((self.found.clone(), found));
         }
-        if let Some(known) = self.known.get(&self.found) {
-            return known.clone();
-        }
-        let found = self.of_record(rules);
-        if self.known.len() >= KNOWN_MAX {
-            self.known.clear();
-        }
-        self.known.insert(self.found.clone(), found.clone());
-        found
-    }
-
-    fn of_record(&self, rules: &RuleSet) -> Option<Arc<Matchers>> {
-        rules.matchers(&self.log_sources(rules))
+        self.last.as_ref()?.1.as_deref()
     }
 
     /// The log sources of the record that was looked at last.
@@ -109,9 +106,19 @@ impl Router {
     }
 }
 
-fn bits(patterns: &[Pattern], value: &str) -> u64 {
-    let fits = patterns.iter().enumerate().filter(|(_, pattern)| pattern.matches(value));
-    fits.fold(0, |all, (bit, _)| all | bit_of(bit))
+impl Key {
+    /// A bit for each pattern that the value fits.
+    fn fits(&mut self, value: &str) -> u64 {
+        if let Some(known) = self.known.get(value) {
+            return *known;
+        }
+        let fits = self.patterns.iter().enumerate().filter(|(_, pattern)| pattern.matches(value));
+        let bits = fits.fold(0, |all, (bit, _)| all | bit_of(bit));
+        if self.known.len() < VALUES_MAX && value.len() <= VALUE_MAX {
+            self.known.insert(value.to_owned(), bits);
+        }
+        bits
+    }
 }
 
 fn bit_of(bit: usize) -> u64 {

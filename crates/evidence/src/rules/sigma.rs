@@ -118,7 +118,9 @@ fn detection(mut rule: SigmaRule) -> Result<Document, String> {
     if rule.detection.timeframe.is_some() {
         return Err("detection.timeframe: not supported; write a correlation rule (docs/rules.md)".into());
     }
-    let compiled = compile_rule(&rule).map_err(|e| text::advised(&e.to_string()))?;
+    let mut compiled = compile_rule(&rule).map_err(|e| text::advised(&e.to_string()))?;
+    // The library would copy them for each match.
+    (compiled.title, compiled.id, compiled.tags) = Default::default();
     let known: Vec<&str> = compiled.detections.keys().map(String::as_str).collect();
     compiled.conditions.iter().try_for_each(|condition| selects(condition, &known))?;
     let own = |part: Option<String>| part.filter(|text| !text.trim().is_empty());

@@ -1,6 +1,6 @@
 use casebook_protocol::Precision;
 use jiff::civil::DateTime;
-use jiff::tz::TimeZone;
+use jiff::tz::Offset;
 
 use super::epoch::{epoch, fraction_ns, of_digits};
 
@@ -126,9 +126,9 @@ impl<'a> Cursor<'a> {
         }
         let mark = self.at;
         let _ = self.eat(|b| b == b' ');
-        match self.word().to_ascii_uppercase().as_str() {
-            "AM" => hour = if hour == 12 { 0 } else { hour },
-            "PM" => hour = if hour < 12 { hour + 12 } else { hour },
+        match self.word() {
+            half if half.eq_ignore_ascii_case("AM") => hour = if hour == 12 { 0 } else { hour },
+            half if half.eq_ignore_ascii_case("PM") => hour = if hour < 12 { hour + 12 } else { hour },
             _ => self.at = mark,
         }
         clock.hour = hour;
@@ -210,7 +210,7 @@ fn moment(date: (i16, i16, i16), clock: Option<&Clock>, zone: Option<i64>, dated
         clock.nanos,
     )
     .ok()?;
-    let ns = civil.to_zoned(TimeZone::UTC).ok()?.timestamp().as_nanosecond();
+    let ns = Offset::UTC.to_timestamp(civil).ok()?.as_nanosecond();
     let ns = i64::try_from(ns).ok()?.checked_sub(zone.unwrap_or(0).checked_mul(NANOS)?)?;
     Some(Moment { ns, precision: clock.precision, zoned: zone.is_some(), dated })
 }
@@ -286,8 +286,8 @@ fn slashed(text: &str, day_first: bool) -> Option<(Moment, usize)> {
 
 fn month_of(word: &str) -> Option<i16> {
     const NAMES: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
-    let short = word.get(..3)?.to_ascii_lowercase();
-    let month = NAMES.iter().position(|name| *name == short)?;
+    let short = word.get(..3)?;
+    let month = NAMES.iter().position(|name| short.eq_ignore_ascii_case(name))?;
     let full = word.len() == 3
         || [
             "january",
@@ -303,7 +303,8 @@ fn month_of(word: &str) -> Option<i16> {
             "november",
             "december",
         ]
-        .contains(&word.to_ascii_lowercase().as_str());
+        .iter()
+        .any(|name| word.eq_ignore_ascii_case(name));
     full.then(|| i16::try_from(month + 1).ok()).flatten()
 }
 
@@ -324,7 +325,8 @@ fn is_weekday(word: &str) -> bool {
         "saturday",
         "sunday",
     ]
-    .contains(&word.to_ascii_lowercase().as_str())
+    .iter()
+    .any(|name| word.eq_ignore_ascii_case(name))
 }
 
 /// With a month name: `Oct 10 13:55:36`, `10/Oct/2000:13:55:36 -0700`, RFC 2822, ctime.
@@ -337,8 +339,9 @@ fn named(text: &str) -> Option<(Moment, usize)> {
         match c.peek() {
             Some(b) if b.is_ascii_alphabetic() => {
                 let word = c.word();
-                if month.is_none() && month_of(word).is_some() {
-                    month = month_of(word);
+                let named = if month.is_none() { month_of(word) } else { None };
+                if named.is_some() {
+                    month = named;
                 } else if !(is_weekday(word) && month.is_none() && clock.is_none()) {
                     break;
                 }
