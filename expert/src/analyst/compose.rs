@@ -135,11 +135,13 @@ fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
                         | Class::KernelModule
                 );
             let of_system = rec.facets.get(Facet::User).is_some_and(account::of_system);
-            let near = apart <= 120.0 || case.sources.few() || case.round > 1;
+            let acts = case.shares_actor(rec);
+            let near = apart <= if acts { 600.0 } else { 120.0 } || case.sources.few() || case.round > 1;
+            let spoken_of = apart <= 120.0 && case.of_another_system(rec) || case.sources.terse(&rec.source);
             // If the processes around the alert are known, the others on the host are not of it.
             let other =
                 rec.class() == Class::ProcessStart && case.round == 1 && case.with(|k| k == Kin::Above).count() > 0;
-            if !near || other || of_system || !(change || case.shares_actor(rec)) {
+            if !spoken_of && (!near || other || of_system || !(change || acts)) {
                 return None;
             }
             10
@@ -190,7 +192,8 @@ fn thinned<'a>(mut same: Vec<Pick<'a>>, explained: bool, case: &Case) -> Vec<Pic
     same.retain(|p| {
         place += 1;
         // A dismissal explains each process below.
-        let own = matches!(p.kin, Kin::Core | Kin::Above) || explained && p.kin == Kin::Below;
+        let twin = p.kin == Kin::Joined && apart(p.rec, case) <= 2.0;
+        let own = matches!(p.kin, Kin::Core | Kin::Above) || twin || explained && p.kin == Kin::Below;
         let bad = serious.contains(&(p.rec.file.clone(), p.rec.line)) && p.rec.class() != Class::HttpRequest;
         count <= ONE_BY_ONE || place == 1 || place == count || own || bad
     });

@@ -227,7 +227,8 @@ pub(super) fn kind_of(rec: &Rec, family: bool) -> String {
         ) => all(&[Facet::Process]),
         (_, true) if rec.facets.get(Facet::Action).is_none() => words(rec),
         _ if rec.facets.get(Facet::Action).is_none() => shape(&rec.raw.chars().take(120).collect::<String>()),
-        (_, true) => all(&[Facet::Action, Facet::Outcome]),
+        // The same verb about another kind of thing is another act.
+        (_, true) => all(&[Facet::Action, Facet::Outcome]) + rec.field(&["resource"]).unwrap_or_default(),
         (_, false) => all(&[Facet::Action, Facet::Object, Facet::Outcome]),
     };
     format!("{}|{:?}|{}|{what}|{rule}", rec.source, rec.class(), facet(Facet::User))

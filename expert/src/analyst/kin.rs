@@ -1,9 +1,11 @@
 //! How records are linked to the alert: by ids that sensors wrote, by rare names, or by host, user or address and time.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
-use casebook_evidence::facet::{Class, Facet};
+use casebook_evidence::facet::{Class, Facet, last};
 use casebook_protocol::{Bearing, Timestamp, Weight};
+use regex::Regex;
 
 use super::account;
 use super::rec::{Rec, Rule};
@@ -48,6 +50,8 @@ pub(super) struct Near {
     pub(super) within: f64,
     /// Users and addresses among the subjects.
     pub(super) actors: BTreeSet<String>,
+    /// Sources in which few records have a name of the alert, with the name.
+    pub(super) seldom: Vec<(String, String)>,
 }
 
 impl Near {
@@ -62,12 +66,23 @@ pub(super) fn of(recs: &[Rec], core: &BTreeSet<usize>, names: &[String], near: &
     let hostless = |rec: &Rec| rec.facets.get(Facet::Host).is_none();
     let alone: BTreeSet<&str> =
         core.iter().filter_map(|i| recs.get(*i)).filter(|rec| hostless(rec)).map(|rec| rec.file.as_str()).collect();
+    let events: BTreeMap<_, Kin> = recs.iter().filter_map(|rec| Some((audit_event(rec)?, rec.tie?))).collect();
     let link = |(index, rec): (usize, &Rec)| {
         if core.contains(&index) {
             return Some(Kin::Core);
         }
-        if rec.tie.is_some() {
-            return rec.tie;
+        if core.iter().filter_map(|i| recs.get(*i)).any(|alerted| twin(alerted, rec)) {
+            return Some(Kin::Joined);
+        }
+        // The lines of one audit event belong together.
+        let of_event = audit_event(rec).and_then(|event| events.get(&event).copied());
+        if let Some(tie) = [rec.tie, of_event].into_iter().flatten().min() {
+            return Some(tie);
+        }
+        if near.in_time(rec, FOLLOWED_SECONDS)
+            && near.seldom.iter().any(|(source, name)| *source == rec.source && rec.names(name))
+        {
+            return Some(Kin::Named);
         }
         if names.iter().any(|name| rec.names(name)) || brings(rec, near.anchor) && brought.iter().any(|n| rec.names(n))
         {
@@ -88,6 +103,59 @@ pub(super) fn of(recs: &[Rec], core: &BTreeSet<usize>, names: &[String], near: &
     };
     recs.iter().enumerate().map(link).collect()
 }
+
+/// The request of an alert about one, in another log.
+fn twin(alerted: &Rec, rec: &Rec) -> bool {
+    let same = |facet| alerted.facets.get(facet).is_some_and(|value| rec.facets.get(facet) == Some(value));
+    let close = alerted.time.zip(rec.time).is_some_and(|(a, b)| seconds(a, b).abs() <= 2.0);
+    close && rec.source != alerted.source && same(Facet::Url) && same(Facet::SrcIp)
+}
+
+fn audit_event(rec: &Rec) -> Option<(&str, &str, &str)> {
+    Some((&rec.file, rec.fields.get("audit.time")?, rec.fields.get("audit.serial")?))
+}
+
+/// Ids of jobs, runs, sessions and tickets that records close to the alert, or of other logs about it, name. Other systems
+/// know the activity by them.
+pub(super) fn ids(recs: &[Rec], kin: &[Option<Kin>]) -> Vec<String> {
+    const NAMES: [&str; 12] = [
+        "job",
+        "jobid",
+        "buildid",
+        "pipelineid",
+        "runid",
+        "taskid",
+        "scanid",
+        "changeid",
+        "ticket",
+        "revision",
+        "commit",
+        "correlationid",
+    ];
+    const MOST: usize = 8;
+    let linked =
+        |kin: &Option<Kin>| kin.is_some_and(|kin| matches!(kin, Kin::Core | Kin::Same | Kin::Above | Kin::Named));
+    let mut ids: Vec<String> = Vec::new();
+    for (rec, _) in recs.iter().zip(kin).filter(|(_, kin)| linked(kin)) {
+        let texts = [Facet::Command, Facet::ParentCommand].into_iter().filter_map(|facet| rec.facets.get(facet));
+        let plain = Some(rec.raw.as_str()).filter(|_| rec.fields.len() <= 8);
+        let named =
+            rec.fields.iter().filter(|(path, _)| NAMES.contains(&last(path, 1).as_str())).map(|(_, v)| v.as_str());
+        let named = named.filter(|v| (5..=64).contains(&v.len()) && v.contains(|c: char| c.is_ascii_digit()));
+        let found = texts.chain(plain).flat_map(|text| UUID.find_iter(text)).map(|id| id.as_str()).chain(named);
+        for id in found {
+            if ids.len() < MOST && !ids.iter().any(|known| known == id) {
+                ids.push(id.to_owned());
+            }
+        }
+    }
+    ids
+}
+
+#[allow(clippy::expect_used, reason = "the pattern is a constant that the tests compile")]
+static UUID: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b").expect("a UUID is a regular expression")
+});
 
 const fn of_programs(rec: &Rec) -> bool {
     matches!(
@@ -190,6 +258,7 @@ mod tests {
             anchor: alerted.time,
             within: NEAR_SECONDS,
             actors: BTreeSet::new(),
+            seldom: Vec::new(),
         };
         let found = of(&[alerted, child, neighbour, late], &BTreeSet::from([0]), &[], &near);
         assert_eq!(found, [Some(Kin::Core), Some(Kin::Below), Some(Kin::Near), None]);

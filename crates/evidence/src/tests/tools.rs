@@ -347,7 +347,7 @@ fn processes_above_and_below_are_related() {
         .iter()
         .map(|r| (r["line"].as_u64().unwrap(), r["tie"].as_str().unwrap()))
         .collect();
-    assert_eq!(ties, [(3, "this"), (1, "above"), (2, "above"), (4, "below")]);
+    assert_eq!(ties, [(3, "this"), (2, "above"), (1, "above"), (4, "below")]);
     assert!(tools.call("related", r#"{"file":"proc.ndjson","line":9}"#).is_err());
 }
 
