@@ -30,6 +30,8 @@ const CITED: usize = 6;
 const EXPLAINED: usize = 24;
 /// Records of each source that are only near the alert.
 const NEARBY: usize = 20;
+/// Records that meet one rule.
+const OF_ONE_RULE: usize = 8;
 
 struct Pick<'a> {
     rec: &'a Rec,
@@ -151,9 +153,12 @@ fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
     Some(close + shows + beside)
 }
 
-/// Of records that are only near the alert and show nothing, keeps the nearest few of each source.
+/// Of records that are only near the alert and show nothing, keeps the nearest few of each source, and of those that meet
+/// one rule the nearest few: a rule may be about all that an actor does.
 fn nearest<'a>(picks: Vec<Pick<'a>>, case: &Case) -> Vec<Pick<'a>> {
-    let (mut near, mut kept): (Vec<_>, Vec<_>) = picks.into_iter().partition(|p| p.kin == Kin::Near && p.rank < 100);
+    let near = |p: &Pick<'_>| p.kin == Kin::Near && p.rank < 100;
+    let of_rule = |p: &Pick<'a>| p.rec.shows.first().filter(|_| p.kin >= Kin::Below).map(|rule| rule.rule.as_str());
+    let (mut near, mut kept): (Vec<_>, Vec<_>) = picks.into_iter().partition(|p| near(p) || of_rule(p).is_some());
     near.sort_by(|a, b| {
         let shared = |p: &Pick<'_>| !case.shares_actor(p.rec);
         shared(a)
@@ -163,9 +168,10 @@ fn nearest<'a>(picks: Vec<Pick<'a>>, case: &Case) -> Vec<Pick<'a>> {
     });
     let mut taken: BTreeMap<&str, usize> = BTreeMap::new();
     near.retain(|p| {
-        let count = taken.entry(p.rec.source.as_str()).or_default();
+        let (kind, most) = of_rule(p).map_or((p.rec.source.as_str(), NEARBY), |rule| (rule, OF_ONE_RULE));
+        let count = taken.entry(kind).or_default();
         *count += 1;
-        *count <= NEARBY
+        *count <= most
     });
     kept.extend(near);
     kept
@@ -193,7 +199,10 @@ fn thinned<'a>(mut same: Vec<Pick<'a>>, explained: bool, case: &Case) -> Vec<Pic
         place += 1;
         // A dismissal explains each process below.
         let twin = p.kin == Kin::Joined && apart(p.rec, case) <= 2.0;
-        let own = matches!(p.kin, Kin::Core | Kin::Above) || twin || explained && p.kin == Kin::Below;
+        let own = matches!(p.kin, Kin::Core | Kin::Above)
+            || twin
+            || case.is_seldom(p.rec)
+            || explained && p.kin == Kin::Below;
         let bad = serious.contains(&(p.rec.file.clone(), p.rec.line)) && p.rec.class() != Class::HttpRequest;
         count <= ONE_BY_ONE || place == 1 || place == count || own || bad
     });
@@ -282,14 +291,14 @@ fn does_what_is_claimed(rec: &Rec, case: &Case) -> bool {
     rec.class() == Class::ProcessStart && absence::programs(&case.alert).contains(&name)
 }
 
-/// The sign-in of the actor before the alert.
+/// The sign-in of the actor before the alert, or the one just before it: the alert may know the account by a number.
 fn arrival(rec: &Rec, case: &Case) -> bool {
     let before = rec.time.zip(case.anchor).is_some_and(|(at, anchor)| at <= anchor);
     rec.class() == Class::Authentication
         && before
         && rec.facets.get(Facet::Outcome) != Some("failure")
         && rec.facets.get(Facet::SrcIp).is_some()
-        && case.shares_actor(rec)
+        && (case.shares_actor(rec) || apart(rec, case) <= 30.0 && event_id(&rec.fields).is_none())
 }
 
 /// If the records of the alerted activity meet rules of two techniques, each becomes a finding: together they weigh

@@ -52,6 +52,8 @@ pub(super) struct Near {
     pub(super) actors: BTreeSet<String>,
     /// Sources in which few records have a name of the alert, with the name.
     pub(super) seldom: Vec<(String, String)>,
+    /// All names of the alert but hosts.
+    pub(super) told: Vec<String>,
 }
 
 impl Near {
@@ -72,6 +74,11 @@ pub(super) fn of(recs: &[Rec], core: &BTreeSet<usize>, names: &[String], near: &
             return Some(Kin::Core);
         }
         if core.iter().filter_map(|i| recs.get(*i)).any(|alerted| twin(alerted, rec)) {
+            return Some(Kin::Joined);
+        }
+        // Another Expert has the alerted record.
+        let told = || near.told.iter().filter(|name| rec.names(name)).take(2).count() == 2;
+        if core.is_empty() && near.in_time(rec, 2.0) && told() {
             return Some(Kin::Joined);
         }
         // The lines of one audit event belong together.
@@ -259,6 +266,7 @@ mod tests {
             within: NEAR_SECONDS,
             actors: BTreeSet::new(),
             seldom: Vec::new(),
+            told: Vec::new(),
         };
         let found = of(&[alerted, child, neighbour, late], &BTreeSet::from([0]), &[], &near);
         assert_eq!(found, [Some(Kin::Core), Some(Kin::Below), Some(Kin::Near), None]);

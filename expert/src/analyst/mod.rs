@@ -96,6 +96,8 @@ pub(crate) struct Case {
     /// Users and addresses of the alerted activity.
     actors: BTreeSet<String>,
     hosts: BTreeSet<String>,
+    /// Sources in which few records have a name of the alert, with the name.
+    seldom: Vec<(String, String)>,
     /// Ids of jobs, sessions and tickets in the records closest to the alert.
     ids: Vec<String>,
     /// Accounts of the alert, each with an address from which it acts for the first time.
@@ -143,8 +145,11 @@ impl Case {
         let new =
             if round == 1 { counts::new(&alerted().collect::<Vec<_>>(), &seeds, done, anchor) } else { Vec::new() };
         names.extend(new.iter().map(|(_, address)| address.clone()));
+        let seldom = plan::seldom(&seeds, done, &sources);
+        let telling = seeds.names.iter().filter(|s| s.kind != EntityKind::Host).map(|s| s.text.clone()).collect();
         let near = kin::Near {
-            seldom: plan::seldom(&seeds, done, &sources),
+            seldom: seldom.clone(),
+            told: telling,
             subjects: if round > 1 { follow.iter().map(|s| s.text.clone()).collect() } else { subjects },
             anchor,
             within: if round > 1 || sources.few() { kin::FOLLOWED_SECONDS } else { kin::NEAR_SECONDS },
@@ -153,7 +158,7 @@ impl Case {
         let mut kin = kin::of(&recs, &core, &names, &near);
         let ids = kin::ids(&recs, &kin);
         for (rec, kin) in recs.iter().zip(&mut kin).filter(|(_, kin)| kin.is_none_or(|kin| kin == Kin::Near)) {
-            if ids.iter().any(|id| rec.names(id) && plan::rare(done, id, &sources)) {
+            if ids.iter().any(|id| rec.names(id) && plan::of_one_job(done, id)) {
                 *kin = Some(Kin::Named);
             }
         }
@@ -168,6 +173,7 @@ impl Case {
             anchor,
             actors,
             hosts,
+            seldom,
             ids,
             new,
             told: view.earlier.iter().flat_map(|f| quotes(&f.draft).chain([f.draft.claim.clone()])).collect(),
@@ -186,6 +192,11 @@ impl Case {
 
     fn shares_actor(&self, rec: &Rec) -> bool {
         self.actors.iter().any(|actor| rec.names_beside_host(actor))
+    }
+
+    /// Few records of the source have this name of the alert.
+    fn is_seldom(&self, rec: &Rec) -> bool {
+        self.seldom.iter().any(|(source, name)| *source == rec.source && rec.names(name))
     }
 
     /// A log of another system speaks of the alerted host.

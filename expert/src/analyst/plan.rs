@@ -25,7 +25,7 @@ const LIMIT: u64 = 120;
 const FOLLOWED: u64 = 400;
 const AGAIN: u64 = 60;
 /// The same of each source: a busy log must not hide the others.
-const EACH: u64 = 40;
+const EACH: u64 = LIMIT;
 /// A name says something in a source that has at most so many records with it, and at most one in `SELDOM` records.
 const SELDOM_MAX: u64 = 20;
 const SELDOM: u64 = 30;
@@ -51,9 +51,9 @@ impl Sources {
         self.records <= FEW
     }
 
-    /// A log with so few records beside large ones has only what its program finds worth a record.
+    /// A log with so few records has only what its program finds worth a record.
     pub(super) fn terse(&self, source: &str) -> bool {
-        self.sizes.get(source).is_some_and(|size| size * 50 <= self.records && *size <= 10)
+        self.sizes.get(source).is_some_and(|size| *size <= 10)
     }
 }
 
@@ -83,6 +83,11 @@ fn total_of(done: &[Done], term: &str) -> Option<u64> {
         let terms = asked.get("terms")?.as_array()?;
         (terms.len() == 1 && terms.first()?.as_str()? == term).then(|| found.get("total")?.as_u64())?
     })
+}
+
+/// True if few records have the id of a job or a session. A job may take many steps.
+pub(super) fn of_one_job(done: &[Done], id: &str) -> bool {
+    total_of(done, id).is_some_and(|total| (1..=200).contains(&total))
 }
 
 /// True if so few records have the name that they probably belong together.
@@ -192,7 +197,7 @@ impl Plan<'_> {
         let pointed = self.case.seeds.records.iter().filter_map(record);
         let followed = self.case.follow.iter().map(|seed| self.search(&[&seed.text], FOLLOWED, &[]));
         let each = [("each_source", json!(EACH))];
-        let named = self.case.seeds.names.iter().map(|seed| self.search(&[&seed.text], 2 * LIMIT, &each));
+        let named = self.case.seeds.names.iter().map(|seed| self.search(&[&seed.text], 4 * LIMIT, &each));
         pointed.chain(followed).chain(named).take(24).collect()
     }
 
@@ -210,7 +215,7 @@ impl Plan<'_> {
             let frequent = |seed: &&Seed| total_of(done, &seed.text).is_some_and(|total| total > LIMIT);
             let frequent = case.seeds.names.iter().filter(frequent).take(8);
             let near = [("near", json!(at)), ("each_source", json!(EACH))];
-            requests.extend(frequent.map(|seed| self.search(&[&seed.text], 2 * LIMIT, &near)));
+            requests.extend(frequent.map(|seed| self.search(&[&seed.text], 4 * LIMIT, &near)));
         }
         requests.push(self.search(casebook_trust::injection::TERMS, LIMIT, &[("mode", json!("any"))]));
         if self.first {
