@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 use crate::is_message;
 
-pub use keys::{number, process_keys};
+pub use keys::{audit_event, job_ids, number, process_keys};
 pub use makes::of_honeypot;
 pub use names::facet_of;
 pub(crate) use names::of as names_of;

@@ -4,12 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use casebook_evidence::facet::{Class, Facet, event_id, process_keys};
+use casebook_evidence::programs::is_harmless;
 use casebook_protocol::{Bearing, FindingDraft, FindingKind, Score, TimeBasis, Weight};
 use casebook_trust::claim;
 
 mod cite;
 mod explain;
-mod harmless;
 
 use cite::time;
 pub(super) use cite::{cite, entities};
@@ -138,7 +138,9 @@ fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
                 );
             let of_system = rec.facets.get(Facet::User).is_some_and(account::of_system);
             let acts = case.shares_actor(rec);
-            let near = apart <= if acts { 600.0 } else { 120.0 } || case.sources.few() || case.round > 1;
+            // A person works for minutes; programs make connections all the time.
+            let by_hand = acts && (change || matches!(rec.class(), Class::ProcessStart | Class::ApiCall));
+            let near = apart <= if by_hand { 600.0 } else { 120.0 } || case.sources.few() || case.round > 1;
             let spoken_of = apart <= 120.0 && case.of_another_system(rec) || case.sources.terse(&rec.source);
             // If the processes around the alert are known, the others on the host are not of it.
             let other =
@@ -157,7 +159,11 @@ fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
 /// one rule the nearest few: a rule may be about all that an actor does.
 fn nearest<'a>(picks: Vec<Pick<'a>>, case: &Case) -> Vec<Pick<'a>> {
     let near = |p: &Pick<'_>| p.kin == Kin::Near && p.rank < 100;
-    let of_rule = |p: &Pick<'a>| p.rec.shows.first().filter(|_| p.kin >= Kin::Below).map(|rule| rule.rule.as_str());
+    let mut often: BTreeMap<&'a str, usize> = BTreeMap::new();
+    let bad = |p: &Pick<'a>| p.rec.shows.iter().filter(|rule| rule.bearing == Bearing::Incriminating);
+    picks.iter().flat_map(bad).for_each(|rule| *often.entry(&rule.rule).or_default() += 1);
+    let rarest = |p: &Pick<'a>| bad(p).map(|rule| rule.rule.as_str()).min_by_key(|rule| often.get(rule));
+    let of_rule = |p: &Pick<'a>| rarest(p).filter(|_| !matches!(p.kin, Kin::Core | Kin::Above));
     let (mut near, mut kept): (Vec<_>, Vec<_>) = picks.into_iter().partition(|p| near(p) || of_rule(p).is_some());
     near.sort_by(|a, b| {
         let shared = |p: &Pick<'_>| !case.shares_actor(p.rec);
@@ -213,7 +219,7 @@ fn thinned<'a>(mut same: Vec<Pick<'a>>, explained: bool, case: &Case) -> Vec<Pic
 /// which several sensors may record.
 fn doubtful(pick: &Pick<'_>, wire: bool) -> bool {
     match pick.kin {
-        Kin::Below => !harmless::is(pick.rec),
+        Kin::Below => !is_harmless(&pick.rec.facets),
         Kin::Same if wire => !explain::on_the_network(pick.rec),
         Kin::Same => !matches!(pick.rec.class(), Class::ProcessStart | Class::ProcessEnd),
         Kin::Core | Kin::Above | Kin::Joined | Kin::Named | Kin::Near => false,

@@ -1,11 +1,10 @@
 //! How records are linked to the alert: by ids that sensors wrote, by rare names, or by host, user or address and time.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::LazyLock;
 
-use casebook_evidence::facet::{Class, Facet, last};
+use casebook_evidence::facet::{Class, Facet, audit_event, job_ids};
+use casebook_evidence::programs::brought;
 use casebook_protocol::{Bearing, Timestamp, Weight};
-use regex::Regex;
 
 use super::account;
 use super::rec::{Rec, Rule};
@@ -68,7 +67,8 @@ pub(super) fn of(recs: &[Rec], core: &BTreeSet<usize>, names: &[String], near: &
     let hostless = |rec: &Rec| rec.facets.get(Facet::Host).is_none();
     let alone: BTreeSet<&str> =
         core.iter().filter_map(|i| recs.get(*i)).filter(|rec| hostless(rec)).map(|rec| rec.file.as_str()).collect();
-    let events: BTreeMap<_, Kin> = recs.iter().filter_map(|rec| Some((audit_event(rec)?, rec.tie?))).collect();
+    let event = |rec: &'_ Rec| Some((rec.file.clone(), audit_event(&rec.fields)?));
+    let events: BTreeMap<_, Kin> = recs.iter().filter_map(|rec| Some((event(rec)?, rec.tie?))).collect();
     let link = |(index, rec): (usize, &Rec)| {
         if core.contains(&index) {
             return Some(Kin::Core);
@@ -82,7 +82,7 @@ pub(super) fn of(recs: &[Rec], core: &BTreeSet<usize>, names: &[String], near: &
             return Some(Kin::Joined);
         }
         // The lines of one audit event belong together.
-        let of_event = audit_event(rec).and_then(|event| events.get(&event).copied());
+        let of_event = event(rec).and_then(|event| events.get(&event).copied());
         if let Some(tie) = [rec.tie, of_event].into_iter().flatten().min() {
             return Some(tie);
         }
@@ -118,51 +118,16 @@ fn twin(alerted: &Rec, rec: &Rec) -> bool {
     close && rec.source != alerted.source && same(Facet::Url) && same(Facet::SrcIp)
 }
 
-fn audit_event(rec: &Rec) -> Option<(&str, &str, &str)> {
-    Some((&rec.file, rec.fields.get("audit.time")?, rec.fields.get("audit.serial")?))
-}
-
-/// Ids of jobs, runs, sessions and tickets that records close to the alert, or of other logs about it, name. Other systems
-/// know the activity by them.
+/// Ids of jobs and sessions that records close to the alert, or of other logs about it, name.
 pub(super) fn ids(recs: &[Rec], kin: &[Option<Kin>]) -> Vec<String> {
-    const NAMES: [&str; 12] = [
-        "job",
-        "jobid",
-        "buildid",
-        "pipelineid",
-        "runid",
-        "taskid",
-        "scanid",
-        "changeid",
-        "ticket",
-        "revision",
-        "commit",
-        "correlationid",
-    ];
     const MOST: usize = 8;
     let linked =
         |kin: &Option<Kin>| kin.is_some_and(|kin| matches!(kin, Kin::Core | Kin::Same | Kin::Above | Kin::Named));
-    let mut ids: Vec<String> = Vec::new();
-    for (rec, _) in recs.iter().zip(kin).filter(|(_, kin)| linked(kin)) {
-        let texts = [Facet::Command, Facet::ParentCommand].into_iter().filter_map(|facet| rec.facets.get(facet));
-        let plain = Some(rec.raw.as_str()).filter(|_| rec.fields.len() <= 8);
-        let named =
-            rec.fields.iter().filter(|(path, _)| NAMES.contains(&last(path, 1).as_str())).map(|(_, v)| v.as_str());
-        let named = named.filter(|v| (5..=64).contains(&v.len()) && v.contains(|c: char| c.is_ascii_digit()));
-        let found = texts.chain(plain).flat_map(|text| UUID.find_iter(text)).map(|id| id.as_str()).chain(named);
-        for id in found {
-            if ids.len() < MOST && !ids.iter().any(|known| known == id) {
-                ids.push(id.to_owned());
-            }
-        }
-    }
-    ids
+    let linked = recs.iter().zip(kin).filter(|(_, kin)| linked(kin)).map(|(rec, _)| rec);
+    let all = linked.flat_map(|rec| job_ids(&rec.fields, &rec.facets, &rec.raw));
+    let mut seen = BTreeSet::new();
+    all.filter(|id| seen.insert(id.clone())).take(MOST).collect()
 }
-
-#[allow(clippy::expect_used, reason = "the pattern is a constant that the tests compile")]
-static UUID: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b").expect("a UUID is a regular expression")
-});
 
 const fn of_programs(rec: &Rec) -> bool {
     matches!(
@@ -187,23 +152,6 @@ fn brought_names(recs: &[Rec], core: &BTreeSet<usize>) -> BTreeSet<String> {
 
 fn few(recs: &[Rec], name: &str) -> bool {
     recs.iter().filter(|rec| rec.names(name)).count() * 4 <= recs.len()
-}
-
-/// True for a folder where any user may write.
-pub(super) fn brought(path: &str) -> bool {
-    const FOLDERS: [&str; 9] = [
-        "\\users\\",
-        "\\temp\\",
-        "\\programdata\\",
-        "\\perflogs\\",
-        "/tmp/",
-        "/dev/shm/",
-        "/home/",
-        "/users/",
-        "/downloads/",
-    ];
-    let path = path.to_lowercase();
-    FOLDERS.iter().any(|folder| path.contains(folder))
 }
 
 /// Values of the alerted records that few collected records share: outside addresses, user agents, and accounts,

@@ -5,14 +5,13 @@ use std::collections::BTreeSet;
 
 use casebook_agent::reasoner::{CallRequest, Done};
 use casebook_agent::worker::call;
-use casebook_protocol::{Bearing, Citation, Entity, EntityKind, FindingDraft, FindingKind, Locator, Score, Weight};
-use casebook_trust::claim::{self, Corpus};
+use casebook_protocol::{Bearing, Citation, EntityKind, FindingDraft, FindingKind, Locator, Score, Weight};
+use casebook_trust::claim;
 use serde_json::{Value, json};
 
 use super::kin::{NEAR_SECONDS, seconds};
 use super::rec::Rec;
 use super::{Case, account, compose, plan, rec};
-use casebook_evidence::facet::Facet;
 
 const TOOL: &str = "rule_hits";
 const HITS: u64 = 120;
@@ -152,7 +151,8 @@ impl<'a> Hit<'a> {
         let kind = if time.is_some() { FindingKind::Occurrence } else { FindingKind::State };
         Some(FindingDraft {
             time,
-            entities: self.entities(&corpus),
+            // The last record completes the hit.
+            entities: compose::entities(&self.records.iter().rev().collect::<Vec<_>>(), &corpus),
             bearing,
             weight,
             technique: self.rule.get("technique").and_then(Value::as_str).map(str::to_owned),
@@ -196,28 +196,6 @@ impl<'a> Hit<'a> {
             .collect();
         let then = if text(self.rule, "correlation") == "temporal_ordered" { ", then " } else { " and " };
         format!("{title}{whose}: {}.", told.join(then))
-    }
-
-    fn entities(&self, corpus: &Corpus) -> Vec<Entity> {
-        const WHAT: [(Facet, EntityKind); 5] = [
-            (Facet::Host, EntityKind::Host),
-            (Facet::User, EntityKind::User),
-            (Facet::SrcIp, EntityKind::Address),
-            (Facet::DstIp, EntityKind::Address),
-            (Facet::Process, EntityKind::Process),
-        ];
-        let mut all: Vec<Entity> = Vec::new();
-        // The last record completes the hit.
-        for rec in self.records.iter().rev() {
-            let named = WHAT.iter().filter_map(|(facet, kind)| Some((*kind, rec.facets.get(*facet)?)));
-            for (kind, value) in named.filter(|(_, v)| corpus.has_name(v) && !account::of_system(v)) {
-                if !all.iter().any(|entity| entity.value == value) {
-                    all.push(Entity { kind, value: value.to_owned() });
-                }
-            }
-        }
-        all.truncate(12);
-        all
     }
 }
 

@@ -1,6 +1,9 @@
 //! Keys of processes, by which records of one process and its children are found.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 use super::{Class, Facet, Facets, last};
 
@@ -71,3 +74,27 @@ pub fn number(text: &str) -> Option<u64> {
         None => text.parse().ok(),
     }
 }
+
+/// Time and number of the Linux audit event of which the record is a line.
+pub fn audit_event(fields: &BTreeMap<String, String>) -> Option<String> {
+    Some(format!("{}:{}", fields.get("audit.time")?, fields.get("audit.serial")?))
+}
+
+/// Ids of jobs, runs, scans and tickets that the record names. Other systems know the activity by them.
+pub fn job_ids(fields: &BTreeMap<String, String>, facets: &Facets, text: &str) -> Vec<String> {
+    const NAMES: &str =
+        "job jobid buildid pipelineid runid taskid scanid changeid ticket revision commit correlationid";
+    /// A record with so few fields is a line of text.
+    const PLAIN: usize = 8;
+    let commands = [Facet::Command, Facet::ParentCommand].into_iter().filter_map(|facet| facets.get(facet));
+    let texts = commands.chain(Some(text).filter(|_| fields.len() <= PLAIN));
+    let named = fields.iter().filter(|(path, _)| NAMES.split(' ').any(|name| name == last(path, 1)));
+    let named = named.map(|(_, value)| value.as_str());
+    let named = named.filter(|v| (5..=64).contains(&v.len()) && v.contains(|c: char| c.is_ascii_digit()));
+    texts.flat_map(|text| UUID.find_iter(text)).map(|id| id.as_str()).chain(named).map(str::to_owned).collect()
+}
+
+#[allow(clippy::expect_used, reason = "the pattern is a constant that the tests compile")]
+static UUID: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b").expect("a UUID is a regular expression")
+});
