@@ -103,7 +103,9 @@ fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
     let tied = kin != Kin::Near || case.round > 1 || case.sources.few() || case.shares_actor(rec);
     let serious = against(rec) >= Some(if tied { Weight::Moderate } else { Weight::Strong });
     let alike = kin == Kin::Same && case.alerted().iter().any(|core| core.class() == rec.class());
-    if rec.class() == Class::Alert && apart > ALERTS || noise && !serious && !alike {
+    // What the alerted process did to a thing that the alert names.
+    let meant = matches!(kin, Kin::Same | Kin::Below) && case.names_object(rec);
+    if rec.class() == Class::Alert && apart > ALERTS || noise && !serious && !alike && !meant {
         return None;
     }
     let weight = |w: Option<Weight>| match w {
@@ -173,10 +175,12 @@ fn nearest<'a>(picks: Vec<Pick<'a>>, case: &Case) -> Vec<Pick<'a>> {
             .then(a.rec.key().cmp(&b.rec.key()))
     });
     let mut taken: BTreeMap<&str, usize> = BTreeMap::new();
-    near.retain(|p| {
+    near.retain_mut(|p| {
         let (kind, most) = of_rule(p).map_or((p.rec.source.as_str(), NEARBY), |rule| (rule, OF_ONE_RULE));
         let count = taken.entry(kind).or_default();
         *count += 1;
+        // Each rule is told once before one is told again.
+        p.rank += of_rule(p).map_or(0, |_| 60 / *count as u32);
         *count <= most
     });
     kept.extend(near);

@@ -6,11 +6,10 @@ use std::collections::BTreeSet;
 use casebook_agent::reasoner::{CallRequest, Done};
 use casebook_agent::worker::call;
 use casebook_evidence::facet::Facet;
-use casebook_protocol::{
-    Bearing, Citation, Entity, EntityKind, FindingDraft, FindingKind, Locator, Timestamp, Weight, one_line,
-};
+use casebook_protocol::{Bearing, Citation, Entity, EntityKind, FindingDraft, FindingKind, Locator, Timestamp, Weight};
 use serde_json::{Value, json};
 
+use super::describe::quote;
 use super::rec::Rec;
 use super::seed::Seeds;
 use super::{Case, account, plan};
@@ -137,14 +136,13 @@ fn finding(ask: &Ask, done: &Done, answer: &Value, anchor: Timestamp) -> Option<
     if groups.len() < 2 || total < 4 {
         return None;
     }
-    let name = quoted(&ask.name.1);
+    let name = quote(&ask.name.1);
     let mut shown: Vec<&Group> = groups.iter().take(SHOWN).collect();
     if !shown.iter().any(|group| group.place == own.place) {
         shown.pop();
         shown.push(own);
     }
-    let told: Vec<String> =
-        shown.iter().map(|group| format!("{} with {}", group.count, quoted(&group.value))).collect();
+    let told: Vec<String> = shown.iter().map(|group| format!("{} with {}", group.count, quote(&group.value))).collect();
     let told = told.join(", ");
     let claim = match ask.facet {
         Facet::SrcIp => format!("Records of {name} by address: {told}"),
@@ -177,10 +175,6 @@ fn unusual(ask: &Ask, own: &Group, groups: &[Group], anchor: Timestamp) -> bool 
     let usual = groups.first().filter(|most| most.place != own.place && most.count >= own.count.saturating_mul(USUAL));
     let new = own.first.is_some_and(|first| (anchor.as_second() - first.as_second()).abs() <= 86_400);
     ask.facet == Facet::SrcIp && new && usual.is_some_and(|most| most.first < own.first)
-}
-
-fn quoted(value: &str) -> String {
-    format!("`{}`", one_line(value.split('`').next().unwrap_or_default(), 160))
 }
 
 #[cfg(test)]

@@ -199,6 +199,13 @@ impl Case {
         self.seldom.iter().any(|(source, name)| *source == rec.source && rec.names(name))
     }
 
+    /// The alert names the file or program that the record is about.
+    fn names_object(&self, rec: &Rec) -> bool {
+        let object = rec.facets.get(Facet::Object).and_then(|path| path.rsplit(['/', '\\']).next());
+        let files = self.seeds.names.iter().filter(|seed| seed.kind == EntityKind::File);
+        object.is_some_and(|name| files.clone().any(|seed| seed.text.eq_ignore_ascii_case(name)))
+    }
+
     /// A log of another system speaks of the alerted host.
     fn of_another_system(&self, rec: &Rec) -> bool {
         let alerted = self.alerted();

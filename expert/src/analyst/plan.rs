@@ -25,7 +25,7 @@ const LIMIT: u64 = 120;
 const FOLLOWED: u64 = 400;
 const AGAIN: u64 = 60;
 /// The same of each source: a busy log must not hide the others.
-const EACH: u64 = LIMIT;
+const EACH: u64 = 50;
 /// A name says something in a source that has at most so many records with it, and at most one in `SELDOM` records.
 const SELDOM_MAX: u64 = 20;
 const SELDOM: u64 = 30;
