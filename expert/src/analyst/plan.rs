@@ -64,7 +64,7 @@ pub(super) fn sources_of(done: &[Done]) -> Sources {
     for source in listed {
         let size = source.get("records").and_then(Value::as_u64).unwrap_or(0);
         sources.records += size;
-        sources.sizes.extend(source.get("id").and_then(Value::as_str).map(|id| (id.to_owned(), size)));
+        sources.sizes.extend(source.get("source").and_then(Value::as_str).map(|id| (id.to_owned(), size)));
         sources.files.extend(source.get("file").and_then(Value::as_str).map(str::to_owned));
     }
     sources
