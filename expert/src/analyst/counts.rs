@@ -237,6 +237,25 @@ mod tests {
     }
 
     #[test]
+    fn another_account_of_the_alert_is_followed_to_its_new_address() {
+        let rec = Rec::with(&[("user", "mara"), ("source_ip", "192.0.2.9")]);
+        let seed = super::super::seed::Seed { text: "robot@example.org".into(), kind: EntityKind::User };
+        let seeds = Seeds { names: vec![seed], ..Seeds::default() };
+        let ask = asks(&[&rec], &seeds).into_iter().find(|ask| ask.name.1 == "robot@example.org").unwrap();
+        let group = |value: &str, count: u64, first: &str| json!({"value": value, "count": count, "first_time": first});
+        let usual = group("10.0.0.1", 400, "2026-02-01T08:00:00Z");
+        let of = |more: Value| {
+            let answer = json!({"total": 404, "groups": [usual.clone(), more]});
+            let done =
+                Rec::answered("r1.investigate.x.t4.1", "count_by", &ask.request().arguments, &answer.to_string());
+            new(&[&rec], &seeds, &[done], "2026-03-10T12:00:00Z".parse().ok())
+        };
+        let robot = |address: &str| vec![("robot@example.org".to_owned(), address.to_owned())];
+        assert_eq!(of(group("192.0.2.7", 4, "2026-03-11T09:00:00Z")), robot("192.0.2.7"));
+        assert!(of(group("192.0.2.7", 4, "2026-02-03T09:00:00Z")).is_empty());
+    }
+
+    #[test]
     fn refusals_of_all_kinds_are_counted_together() {
         let rec = Rec::with(&[("source_ip", "192.0.2.9"), ("status", "200"), ("outcome", "success")]);
         let ask = asks(&[&rec], &Seeds::default()).into_iter().find(|ask| ask.facet == Facet::Outcome).unwrap();

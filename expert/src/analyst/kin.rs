@@ -196,6 +196,60 @@ mod tests {
         assert_eq!(made_as(&[("EventID", "4720"), ("TargetUserName", "WEB01$")]), None);
     }
 
+    fn linked(recs: &[Rec], core: &[usize], near: &Near) -> Vec<Option<Kin>> {
+        of(recs, &core.iter().copied().collect(), &[], near)
+    }
+
+    fn near(told: &[&str], seldom: &[(&str, &str)]) -> Near {
+        Near {
+            subjects: BTreeSet::new(),
+            anchor: Some("2026-03-01T10:00:00Z".parse().unwrap()),
+            within: NEAR_SECONDS,
+            actors: BTreeSet::new(),
+            seldom: seldom.iter().map(|(source, name)| ((*source).to_owned(), (*name).to_owned())).collect(),
+            told: told.iter().map(|name| (*name).to_owned()).collect(),
+        }
+    }
+
+    fn at(fields: &[(&str, &str)], time: &str, source: &str) -> Rec {
+        let mut rec = Rec::with(fields);
+        rec.time = Some(time.parse().unwrap());
+        source.clone_into(&mut rec.source);
+        rec
+    }
+
+    #[test]
+    fn request_of_an_alert_is_found_in_the_log_of_the_server() {
+        let request = [("src_ip", "192.0.2.9"), ("url", "/a/../b"), ("method", "GET")];
+        let alerted = at(&request, "2026-03-01T10:00:00Z", "ids");
+        let own = at(&request, "2026-03-01T10:00:01Z", "web");
+        let later = at(&request, "2026-03-01T10:00:09Z", "web");
+        let found = linked(&[alerted, own, later], &[0], &near(&[], &[]));
+        assert_eq!(found, [Some(Kin::Core), Some(Kin::Joined), None]);
+    }
+
+    #[test]
+    fn lines_of_one_audit_event_have_the_same_link() {
+        let line = |serial| [("type", "EXECVE"), ("audit.time", "1.2"), ("audit.serial", serial)];
+        let mut start = at(&line("7"), "2026-03-01T10:00:00Z", "audit");
+        start.tie = Some(Kin::Below);
+        let rest = at(&line("7"), "2026-03-01T10:00:00Z", "audit");
+        let other = at(&line("8"), "2026-03-01T10:00:00Z", "audit");
+        assert_eq!(linked(&[start, rest, other], &[], &near(&[], &[])), [Some(Kin::Below), Some(Kin::Below), None]);
+    }
+
+    #[test]
+    fn names_link_where_they_are_scarce_or_two_in_the_same_moment() {
+        let mut scanner = at(&[], "2026-03-01T09:30:00Z", "scanner");
+        scanner.says("scan of 192.0.2.4 started");
+        let mut busy = at(&[], "2026-03-01T09:30:00Z", "flows");
+        busy.says("192.0.2.4 to 192.0.2.5");
+        let mut server = at(&[], "2026-03-01T10:00:01Z", "web");
+        server.says("192.0.2.9 /a.php");
+        let near = near(&["192.0.2.9", "/a.php"], &[("scanner", "192.0.2.4")]);
+        assert_eq!(linked(&[scanner, busy, server], &[], &near), [Some(Kin::Named), None, Some(Kin::Joined)]);
+    }
+
     #[test]
     fn closest_link_counts() {
         let at = |text: &str| Some(text.parse().unwrap());

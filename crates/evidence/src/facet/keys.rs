@@ -98,3 +98,21 @@ pub fn job_ids(fields: &BTreeMap<String, String>, facets: &Facets, text: &str) -
 static UUID: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?i)\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b").expect("a UUID is a regular expression")
 });
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_of_jobs_are_those_by_which_other_systems_know_the_activity() {
+        let of = |fields: &[(&str, &str)], text: &str| {
+            let fields = fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            job_ids(&fields, &Facets::read(&fields, text), text)
+        };
+        let id = "5d3be0a1-8d5b-4f7e-a9a1-1c2b1a6f0d11";
+        assert_eq!(of(&[("CommandLine", &format!("backup.exe -session {id}"))], ""), [id]);
+        assert_eq!(of(&[("message", "x")], &format!("[Session {id}] removed")), [id]);
+        assert_eq!(of(&[("job", "918233"), ("pid", "918234"), ("ProcessGuid", id)], ""), ["918233"]);
+        assert!(of(&[("job", "cron"), ("build_id", "7")], "").is_empty());
+    }
+}

@@ -313,6 +313,22 @@ fn many_may_call_at_once() {
 }
 
 #[test]
+fn busy_source_leaves_room_for_the_others() {
+    let busy: String = (0..40).map(|n| format!("2026-03-01T10:00:{n:02}Z mara {n}\n")).collect();
+    let folder = Folder::new(&[("a.log", busy.as_bytes()), ("b.log", b"2026-03-01T11:00:00Z mara\n")]);
+    let of = |arguments: &str| {
+        let found = call(&folder.tools(), "search", arguments);
+        let files: Vec<String> =
+            found["records"].as_array().unwrap().iter().map(|r| r["file"].as_str().unwrap().to_owned()).collect();
+        (files, found["by_source"].clone())
+    };
+    assert_eq!(of(r#"{"terms":["mara"],"limit":3}"#), (vec!["a.log".to_owned(); 3], serde_json::Value::Null));
+    let (files, counts) = of(r#"{"terms":["mara"],"limit":3,"each_source":2}"#);
+    assert_eq!(files, ["a.log", "a.log", "b.log"]);
+    assert_eq!((&counts["a"], &counts["b"]), (&40.into(), &1.into()));
+}
+
+#[test]
 fn source_describes_its_fields() {
     let folder = sample();
     let answer = call(&folder.tools(), "describe_source", r#"{"source":"proc"}"#);
