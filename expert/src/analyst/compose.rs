@@ -182,7 +182,7 @@ fn nearest<'a>(picks: Vec<Pick<'a>>, case: &Case) -> Vec<Pick<'a>> {
         let (kind, most) = of_rule(p).map_or((p.rec.source.as_str(), NEARBY), |rule| (rule, OF_ONE_RULE));
         let count = taken.entry(kind).or_default();
         *count += 1;
-        // Each rule is told once before one is told again.
+        // Each rule is reported once before one is reported again.
         p.rank += of_rule(p).map_or(0, |_| 60 / *count as u32);
         *count <= most
     });
@@ -214,7 +214,7 @@ fn thinned<'a>(mut same: Vec<Pick<'a>>, explained: bool, case: &Case) -> Vec<Pic
         let twin = p.kin == Kin::Joined && apart(p.rec, case) <= 2.0;
         let own = matches!(p.kin, Kin::Core | Kin::Above)
             || twin
-            || case.is_seldom(p.rec)
+            || case.near.is_scarce(p.rec)
             || explained && p.kin == Kin::Below;
         let bad = serious.contains(&(p.rec.file.clone(), p.rec.line)) && p.rec.class() != Class::HttpRequest;
         count <= ONE_BY_ONE || place == 1 || place == count || own || bad

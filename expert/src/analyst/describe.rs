@@ -196,7 +196,7 @@ fn label(rec: &Rec) -> String {
     };
     // The number of an event says nothing beside another record.
     let telling = |f: &Facet| rec.facets.get(*f).filter(|v| !v.is_empty() && !v.bytes().all(|b| b.is_ascii_digit()));
-    order.iter().find_map(telling).map(|v| quote(v)).unwrap_or_default()
+    order.iter().find_map(telling).map(quote).unwrap_or_default()
 }
 
 /// Records with the same text repeat an activity. With `family`, they are of one kind, with different details.

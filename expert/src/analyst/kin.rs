@@ -50,12 +50,16 @@ pub(super) struct Near {
     /// Users and addresses among the subjects.
     pub(super) actors: BTreeSet<String>,
     /// Sources in which few records have a name of the alert, with the name.
-    pub(super) seldom: Vec<(String, String)>,
+    pub(super) scarce: Vec<(String, String)>,
     /// All names of the alert but hosts.
     pub(super) told: Vec<String>,
 }
 
 impl Near {
+    pub(super) fn is_scarce(&self, rec: &Rec) -> bool {
+        self.scarce.iter().any(|(source, name)| *source == rec.source && rec.names(name))
+    }
+
     fn in_time(&self, rec: &Rec, within: f64) -> bool {
         matches!((rec.time, self.anchor), (Some(at), Some(anchor)) if seconds(at, anchor).abs() <= within)
     }
@@ -86,9 +90,7 @@ pub(super) fn of(recs: &[Rec], core: &BTreeSet<usize>, names: &[String], near: &
         if let Some(tie) = [rec.tie, of_event].into_iter().flatten().min() {
             return Some(tie);
         }
-        if near.in_time(rec, FOLLOWED_SECONDS)
-            && near.seldom.iter().any(|(source, name)| *source == rec.source && rec.names(name))
-        {
+        if near.in_time(rec, FOLLOWED_SECONDS) && near.is_scarce(rec) {
             return Some(Kin::Named);
         }
         if names.iter().any(|name| rec.names(name)) || brings(rec, near.anchor) && brought.iter().any(|n| rec.names(n))
@@ -200,13 +202,13 @@ mod tests {
         of(recs, &core.iter().copied().collect(), &[], near)
     }
 
-    fn near(told: &[&str], seldom: &[(&str, &str)]) -> Near {
+    fn near(told: &[&str], scarce: &[(&str, &str)]) -> Near {
         Near {
             subjects: BTreeSet::new(),
             anchor: Some("2026-03-01T10:00:00Z".parse().unwrap()),
             within: NEAR_SECONDS,
             actors: BTreeSet::new(),
-            seldom: seldom.iter().map(|(source, name)| ((*source).to_owned(), (*name).to_owned())).collect(),
+            scarce: scarce.iter().map(|(source, name)| ((*source).to_owned(), (*name).to_owned())).collect(),
             told: told.iter().map(|name| (*name).to_owned()).collect(),
         }
     }
@@ -267,7 +269,7 @@ mod tests {
             anchor: alerted.time,
             within: NEAR_SECONDS,
             actors: BTreeSet::new(),
-            seldom: Vec::new(),
+            scarce: Vec::new(),
             told: Vec::new(),
         };
         let found = of(&[alerted, child, neighbour, late], &BTreeSet::from([0]), &[], &near);

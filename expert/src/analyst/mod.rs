@@ -93,11 +93,8 @@ pub(crate) struct Case {
     kin: Vec<Option<Kin>>,
     /// The time of the alert on a correct clock, as far as known.
     anchor: Option<Timestamp>,
-    /// Users and addresses of the alerted activity.
-    actors: BTreeSet<String>,
+    near: kin::Near,
     hosts: BTreeSet<String>,
-    /// Sources in which few records have a name of the alert, with the name.
-    seldom: Vec<(String, String)>,
     /// Ids of jobs, sessions and tickets in the records closest to the alert.
     ids: Vec<String>,
     /// Accounts of the alert, each with an address from which it acts for the first time.
@@ -145,15 +142,14 @@ impl Case {
         let new =
             if round == 1 { counts::new(&alerted().collect::<Vec<_>>(), &seeds, done, anchor) } else { Vec::new() };
         names.extend(new.iter().map(|(_, address)| address.clone()));
-        let seldom = plan::seldom(&seeds, done, &sources);
         let telling = seeds.names.iter().filter(|s| s.kind != EntityKind::Host).map(|s| s.text.clone()).collect();
         let near = kin::Near {
-            seldom: seldom.clone(),
+            scarce: plan::scarce(&seeds, done, &sources),
             told: telling,
             subjects: if round > 1 { follow.iter().map(|s| s.text.clone()).collect() } else { subjects },
             anchor,
             within: if round > 1 || sources.few() { kin::FOLLOWED_SECONDS } else { kin::NEAR_SECONDS },
-            actors: actors.clone(),
+            actors,
         };
         let mut kin = kin::of(&recs, &core, &names, &near);
         let ids = kin::ids(&recs, &kin);
@@ -171,9 +167,8 @@ impl Case {
             recs,
             kin,
             anchor,
-            actors,
+            near,
             hosts,
-            seldom,
             ids,
             new,
             told: view.earlier.iter().flat_map(|f| quotes(&f.draft).chain([f.draft.claim.clone()])).collect(),
@@ -191,12 +186,7 @@ impl Case {
     }
 
     fn shares_actor(&self, rec: &Rec) -> bool {
-        self.actors.iter().any(|actor| rec.names_beside_host(actor))
-    }
-
-    /// Few records of the source have this name of the alert.
-    fn is_seldom(&self, rec: &Rec) -> bool {
-        self.seldom.iter().any(|(source, name)| *source == rec.source && rec.names(name))
+        self.near.actors.iter().any(|actor| rec.names_beside_host(actor))
     }
 
     /// The alert names the file or program that the record is about.

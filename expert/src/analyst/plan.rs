@@ -26,9 +26,9 @@ const FOLLOWED: u64 = 400;
 const AGAIN: u64 = 60;
 /// The same of each source: a busy log must not hide the others.
 const EACH: u64 = 50;
-/// A name says something in a source that has at most so many records with it, and at most one in `SELDOM` records.
-const SELDOM_MAX: u64 = 20;
-const SELDOM: u64 = 30;
+/// A name says something in a source that has at most so many records with it, and at most one in `SCARCE` records.
+const SCARCE_MAX: u64 = 20;
+const SCARCE: u64 = 30;
 /// Seconds on each side of the alert in which all records are read.
 const AROUND: u64 = 90;
 /// Seconds before the alert in which its session may have begun.
@@ -98,7 +98,7 @@ pub(super) fn rare(done: &[Done], name: &str, sources: &Sources) -> bool {
 }
 
 /// The sources in which few records have a name of the alert, with the name: a log of another system that speaks of it.
-pub(super) fn seldom(seeds: &Seeds, done: &[Done], sources: &Sources) -> Vec<(String, String)> {
+pub(super) fn scarce(seeds: &Seeds, done: &[Done], sources: &Sources) -> Vec<(String, String)> {
     let names = seeds.names.iter().map(|seed| seed.text.as_str()).filter(|name| !account::of_system(name));
     let of = |name: &str| -> Vec<(String, String)> {
         let counts = answers(done, "search").find_map(|(d, found)| {
@@ -108,7 +108,7 @@ pub(super) fn seldom(seeds: &Seeds, done: &[Done], sources: &Sources) -> Vec<(St
         let counts = counts.as_ref().and_then(Value::as_object).into_iter().flatten();
         let few = |(source, count): &(&String, &Value)| {
             let size = sources.sizes.get(*source).copied().unwrap_or(0);
-            count.as_u64().is_some_and(|count| count <= SELDOM_MAX && count * SELDOM <= size)
+            count.as_u64().is_some_and(|count| count <= SCARCE_MAX && count * SCARCE <= size)
         };
         counts.filter(few).map(|(source, _)| (source.clone(), name.to_owned())).collect()
     };
@@ -141,22 +141,17 @@ fn specific(seeds: &Seeds, done: &[Done], sources: &Sources) -> Vec<String> {
 /// The calls of a turn; none if the records in hand are enough.
 pub(super) fn requests(case: &Case, done: &[Done], turn: u32) -> Vec<CallRequest> {
     let plan = Plan { case, first: case.round == 1 };
-    let requests = match turn {
+    let mut requests = match turn {
         2 => plan.names(),
         ALERTED => plan.around(done),
         4 => plan.follow(),
         5 => plan.grave(),
         _ => Vec::new(),
     };
-    let mut asked: BTreeSet<(&str, &str)> =
-        done.iter().map(|d| (d.call.tool.as_str(), d.call.arguments.as_str())).collect();
-    let mut new = Vec::new();
-    for request in &requests {
-        if asked.insert((&request.tool, &request.arguments)) {
-            new.push(request.clone());
-        }
-    }
-    new
+    let mut asked: BTreeSet<(String, String)> =
+        done.iter().map(|d| (d.call.tool.clone(), d.call.arguments.clone())).collect();
+    requests.retain(|request| asked.insert((request.tool.clone(), request.arguments.clone())));
+    requests
 }
 
 struct Plan<'c> {

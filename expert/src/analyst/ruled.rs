@@ -28,7 +28,7 @@ const ACTORS: usize = 3;
 pub(super) fn ask(case: &Case) -> Vec<CallRequest> {
     let around = case.anchor.map(|at| json!({"level": "low", "limit": HITS, "around": at, "within_seconds": WITHIN}));
     let all = || json!({"level": "medium", "limit": HITS});
-    let actors = case.actors.iter().filter(|name| name.len() >= 4).take(ACTORS);
+    let actors = case.near.actors.iter().filter(|name| name.len() >= 4).take(ACTORS);
     let about = actors.map(|name| json!({"level": "medium", "limit": HITS / 2, "entity": name}));
     std::iter::once(around.unwrap_or_else(all)).chain(about).map(|arguments| call(TOOL, &arguments)).collect()
 }
