@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 use crate::is_message;
 
-pub use keys::{number, process_keys};
+pub use keys::{audit_event, job_ids, number, process_keys};
 pub use makes::of_honeypot;
 pub use names::facet_of;
 pub(crate) use names::of as names_of;
@@ -173,8 +173,9 @@ impl Facets {
                 if part || *facet == Facet::UserAgent && value.starts_with('{') {
                     continue;
                 }
-                // A sentence is not the name of an action.
-                let sentence = *facet == Facet::Action && value.len() > ACTION_MAX;
+                // A sentence is not the name of an action, and neither is the id of a record.
+                let id = value.len() > 6 && value.bytes().all(|b| b.is_ascii_digit());
+                let sentence = *facet == Facet::Action && (value.len() > ACTION_MAX || id);
                 if !usable(value) || nowhere || sentence {
                     continue;
                 }

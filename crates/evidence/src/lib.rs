@@ -28,6 +28,7 @@ mod meet;
 mod prepare;
 mod private;
 mod profile;
+pub mod programs;
 mod query;
 mod readings;
 mod record;

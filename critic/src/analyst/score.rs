@@ -8,6 +8,7 @@ use casebook_protocol::{
     Score, TimeBasis, Timestamp,
 };
 
+use super::story::{base, seconds};
 use super::{Seen, read};
 
 /// Two sources may record one occurrence this many seconds apart: clocks differ, and many logs have whole
@@ -116,11 +117,6 @@ fn entities(finding: &CheckedFinding) -> BTreeSet<String> {
     finding.finding.draft.entities.iter().filter(|e| telling(e.kind)).map(|e| base(&e.value)).collect()
 }
 
-/// Makes `C:\Windows\a.exe` equal to `a.exe`, and `CORP\mara` to `mara`.
-fn base(value: &str) -> String {
-    value.rsplit(['/', '\\']).next().unwrap_or(value).to_ascii_lowercase()
-}
-
 /// True if the other finding shows the same occurrence or explanation from another source.
 fn corroborates(finding: &CheckedFinding, other: &CheckedFinding) -> bool {
     let own = finding.checked.sources();
@@ -128,7 +124,7 @@ fn corroborates(finding: &CheckedFinding, other: &CheckedFinding) -> bool {
         return false;
     }
     let apart = match (time(finding), time(other)) {
-        (Some(a), Some(b)) => (a.as_nanosecond() - b.as_nanosecond()).abs() as f64 / 1e9,
+        (Some(a), Some(b)) => seconds(a, b).abs(),
         _ => return false,
     };
     let shared = entities(finding).intersection(&entities(other)).count();

@@ -112,11 +112,12 @@ fn quoted(text: &str) -> BTreeSet<String> {
     text.split('`').skip(1).step_by(2).map(base).collect()
 }
 
-fn base(value: &str) -> String {
+/// Makes `C:\Windows\a.exe` equal to `a.exe`, and `CORP\mara` to `mara`.
+pub(super) fn base(value: &str) -> String {
     value.rsplit(['/', '\\']).next().unwrap_or(value).trim_end_matches('…').to_ascii_lowercase()
 }
 
-fn seconds(a: Timestamp, b: Timestamp) -> f64 {
+pub(super) fn seconds(a: Timestamp, b: Timestamp) -> f64 {
     (a.as_nanosecond() - b.as_nanosecond()) as f64 / 1e9
 }
 

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::kin::moved;
-use super::{Case, plan};
+use super::{Case, plan, rec};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -80,18 +80,15 @@ fn covered(found: &Value, host: Option<&str>, at: Timestamp, [from, to]: [Timest
     };
     let name = |one: &Value| one.get("host").and_then(Value::as_str).unwrap_or_default().to_owned();
     let of_host = |source: &Value| {
-        let hosts = list(source, "hosts");
+        let hosts = rec::list(source, "hosts");
         let own = hosts.iter().find(|one| host.is_some_and(|host| same_host(&name(one), host)));
         let any =
             host.is_none() || hosts.is_empty() || hosts.iter().any(|one| ["", OTHER_HOSTS].contains(&&*name(one)));
         own.or(any.then_some(source)).and_then(span)
     };
-    let around = list(found, "covered").iter().filter_map(of_host).filter(|[first, last]| *first <= at && at <= *last);
+    let around =
+        rec::list(found, "covered").iter().filter_map(of_host).filter(|[first, last]| *first <= at && at <= *last);
     around.max_by_key(|[first, last]| last.as_second() - first.as_second())
-}
-
-fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
-    value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {

@@ -4,12 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use casebook_evidence::facet::{Class, Facet, event_id, process_keys};
+use casebook_evidence::programs::is_harmless;
 use casebook_protocol::{Bearing, FindingDraft, FindingKind, Score, TimeBasis, Weight};
 use casebook_trust::claim;
 
 mod cite;
 mod explain;
-mod harmless;
 
 use cite::time;
 pub(super) use cite::{cite, entities};
@@ -30,6 +30,8 @@ const CITED: usize = 6;
 const EXPLAINED: usize = 24;
 /// Records of each source that are only near the alert.
 const NEARBY: usize = 20;
+/// Records that meet one rule.
+const OF_ONE_RULE: usize = 8;
 
 struct Pick<'a> {
     rec: &'a Rec,
@@ -101,7 +103,9 @@ fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
     let tied = kin != Kin::Near || case.round > 1 || case.sources.few() || case.shares_actor(rec);
     let serious = against(rec) >= Some(if tied { Weight::Moderate } else { Weight::Strong });
     let alike = kin == Kin::Same && case.alerted().iter().any(|core| core.class() == rec.class());
-    if rec.class() == Class::Alert && apart > ALERTS || noise && !serious && !alike {
+    // What the alerted process did to a thing that the alert names.
+    let meant = matches!(kin, Kin::Same | Kin::Below) && case.names_object(rec);
+    if rec.class() == Class::Alert && apart > ALERTS || noise && !serious && !alike && !meant {
         return None;
     }
     let weight = |w: Option<Weight>| match w {
@@ -135,11 +139,18 @@ fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
                         | Class::KernelModule
                 );
             let of_system = rec.facets.get(Facet::User).is_some_and(account::of_system);
-            let near = apart <= 120.0 || case.sources.few() || case.round > 1;
+            let acts = case.shares_actor(rec);
+            // A person works for minutes; programs make connections all the time.
+            let by_hand = acts && (change || matches!(rec.class(), Class::ProcessStart | Class::ApiCall));
+            let near = apart <= if by_hand { 600.0 } else { 120.0 } || case.sources.few() || case.round > 1;
+            // A short log of a program, not of connections.
+            let wired = [Facet::SrcIp, Facet::DstIp].iter().any(|facet| rec.facets.get(*facet).is_some());
+            let terse = !wired && case.sources.terse(&rec.source);
+            let spoken_of = apart <= 120.0 && case.of_another_system(rec) || terse;
             // If the processes around the alert are known, the others on the host are not of it.
             let other =
                 rec.class() == Class::ProcessStart && case.round == 1 && case.with(|k| k == Kin::Above).count() > 0;
-            if !near || other || of_system || !(change || case.shares_actor(rec)) {
+            if !spoken_of && (!near || other || of_system || !(change || acts)) {
                 return None;
             }
             10
@@ -149,9 +160,16 @@ fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
     Some(close + shows + beside)
 }
 
-/// Of records that are only near the alert and show nothing, keeps the nearest few of each source.
+/// Of records that are only near the alert and show nothing, keeps the nearest few of each source, and of those that meet
+/// one rule the nearest few: a rule may be about all that an actor does.
 fn nearest<'a>(picks: Vec<Pick<'a>>, case: &Case) -> Vec<Pick<'a>> {
-    let (mut near, mut kept): (Vec<_>, Vec<_>) = picks.into_iter().partition(|p| p.kin == Kin::Near && p.rank < 100);
+    let near = |p: &Pick<'_>| p.kin == Kin::Near && p.rank < 100;
+    let mut often: BTreeMap<&'a str, usize> = BTreeMap::new();
+    let bad = |p: &Pick<'a>| p.rec.shows.iter().filter(|rule| rule.bearing == Bearing::Incriminating);
+    picks.iter().flat_map(bad).for_each(|rule| *often.entry(&rule.rule).or_default() += 1);
+    let rarest = |p: &Pick<'a>| bad(p).map(|rule| rule.rule.as_str()).min_by_key(|rule| often.get(rule));
+    let of_rule = |p: &Pick<'a>| rarest(p).filter(|_| !matches!(p.kin, Kin::Core | Kin::Above));
+    let (mut near, mut kept): (Vec<_>, Vec<_>) = picks.into_iter().partition(|p| near(p) || of_rule(p).is_some());
     near.sort_by(|a, b| {
         let shared = |p: &Pick<'_>| !case.shares_actor(p.rec);
         shared(a)
@@ -160,10 +178,13 @@ fn nearest<'a>(picks: Vec<Pick<'a>>, case: &Case) -> Vec<Pick<'a>> {
             .then(a.rec.key().cmp(&b.rec.key()))
     });
     let mut taken: BTreeMap<&str, usize> = BTreeMap::new();
-    near.retain(|p| {
-        let count = taken.entry(p.rec.source.as_str()).or_default();
+    near.retain_mut(|p| {
+        let (kind, most) = of_rule(p).map_or((p.rec.source.as_str(), NEARBY), |rule| (rule, OF_ONE_RULE));
+        let count = taken.entry(kind).or_default();
         *count += 1;
-        *count <= NEARBY
+        // Each rule is reported once before one is reported again.
+        p.rank += of_rule(p).map_or(0, |_| 60 / *count as u32);
+        *count <= most
     });
     kept.extend(near);
     kept
@@ -190,7 +211,11 @@ fn thinned<'a>(mut same: Vec<Pick<'a>>, explained: bool, case: &Case) -> Vec<Pic
     same.retain(|p| {
         place += 1;
         // A dismissal explains each process below.
-        let own = matches!(p.kin, Kin::Core | Kin::Above) || explained && p.kin == Kin::Below;
+        let twin = p.kin == Kin::Joined && apart(p.rec, case) <= 2.0;
+        let own = matches!(p.kin, Kin::Core | Kin::Above)
+            || twin
+            || case.near.is_scarce(p.rec)
+            || explained && p.kin == Kin::Below;
         let bad = serious.contains(&(p.rec.file.clone(), p.rec.line)) && p.rec.class() != Class::HttpRequest;
         count <= ONE_BY_ONE || place == 1 || place == count || own || bad
     });
@@ -201,7 +226,7 @@ fn thinned<'a>(mut same: Vec<Pick<'a>>, explained: bool, case: &Case) -> Vec<Pic
 /// which several sensors may record.
 fn doubtful(pick: &Pick<'_>, wire: bool) -> bool {
     match pick.kin {
-        Kin::Below => !harmless::is(pick.rec),
+        Kin::Below => !is_harmless(&pick.rec.facets),
         Kin::Same if wire => !explain::on_the_network(pick.rec),
         Kin::Same => !matches!(pick.rec.class(), Class::ProcessStart | Class::ProcessEnd),
         Kin::Core | Kin::Above | Kin::Joined | Kin::Named | Kin::Near => false,
@@ -279,14 +304,14 @@ fn does_what_is_claimed(rec: &Rec, case: &Case) -> bool {
     rec.class() == Class::ProcessStart && absence::programs(&case.alert).contains(&name)
 }
 
-/// The sign-in of the actor before the alert.
+/// The sign-in of the actor before the alert, or the one just before it: the alert may know the account by a number.
 fn arrival(rec: &Rec, case: &Case) -> bool {
     let before = rec.time.zip(case.anchor).is_some_and(|(at, anchor)| at <= anchor);
     rec.class() == Class::Authentication
         && before
         && rec.facets.get(Facet::Outcome) != Some("failure")
         && rec.facets.get(Facet::SrcIp).is_some()
-        && case.shares_actor(rec)
+        && (case.shares_actor(rec) || apart(rec, case) <= 30.0 && event_id(&rec.fields).is_none())
 }
 
 /// If the records of the alerted activity meet rules of two techniques, each becomes a finding: together they weigh

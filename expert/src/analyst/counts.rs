@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 use casebook_agent::reasoner::{CallRequest, Done};
 use casebook_agent::worker::call;
 use casebook_evidence::facet::Facet;
-use casebook_protocol::{
-    Bearing, Citation, Entity, EntityKind, FindingDraft, FindingKind, Locator, Timestamp, Weight, one_line,
-};
+use casebook_protocol::{Bearing, Citation, Entity, EntityKind, FindingDraft, FindingKind, Locator, Timestamp, Weight};
 use serde_json::{Value, json};
 
+use super::describe::quote;
 use super::rec::Rec;
+use super::seed::Seeds;
 use super::{Case, account, plan};
 
 /// Calls in one task.
@@ -32,16 +32,16 @@ const COUNTED: [(Facet, EntityKind, Facet); 4] = [
     (Facet::User, EntityKind::User, Facet::SrcIp),
 ];
 
-/// The value of the alerted record by which `of` is counted.
+/// The value of the alerted record by which `of` is counted; none for another account that the alert names.
 struct Ask {
     source: String,
     name: (String, String),
     kind: EntityKind,
-    by: (String, String),
+    by: (String, Option<String>),
     facet: Facet,
 }
 
-fn asks(alerted: &[&Rec]) -> Vec<Ask> {
+fn asks(alerted: &[&Rec], seeds: &Seeds) -> Vec<Ask> {
     let mut seen = BTreeSet::new();
     let mut all = Vec::new();
     for rec in alerted {
@@ -51,9 +51,14 @@ fn asks(alerted: &[&Rec]) -> Vec<Ask> {
             let ended = || Some((OUTCOME.to_owned(), rec.facets.get(Facet::Outcome)?.to_owned()));
             let by_field = if by == Facet::Outcome { ended() } else { field(by) };
             let (Some(name), Some(by_field)) = (field(of), by_field) else { continue };
-            let system = kind == EntityKind::User && account::of_system(&name.1);
-            if !system && seen.insert((rec.source.clone(), name.clone(), by_field.0.clone())) {
-                all.push(Ask { source: rec.source.clone(), name, kind, by: by_field, facet: by });
+            let others = seeds.names.iter().filter(|seed| (by, seed.kind) == (Facet::SrcIp, EntityKind::User));
+            let others = others.map(|seed| ((name.0.clone(), seed.text.clone()), None));
+            for (name, own) in std::iter::once((name.clone(), Some(by_field.1.clone()))).chain(others) {
+                let system = kind == EntityKind::User && account::of_system(&name.1);
+                if !system && seen.insert((rec.source.clone(), name.clone(), by_field.0.clone())) {
+                    let by_field = (by_field.0.clone(), own);
+                    all.push(Ask { source: rec.source.clone(), name, kind, by: by_field, facet: by });
+                }
             }
         }
     }
@@ -62,6 +67,15 @@ fn asks(alerted: &[&Rec]) -> Vec<Ask> {
 }
 
 impl Ask {
+    /// The group of the alerted record, or else that of an address that is new.
+    fn own<'g>(&self, groups: &'g [Group], anchor: Timestamp) -> Option<&'g Group> {
+        let own = |group: &&Group| match &self.by.1 {
+            Some(value) => group.value == *value,
+            None => unusual(self, group, groups, anchor),
+        };
+        groups.iter().find(own)
+    }
+
     fn request(&self) -> CallRequest {
         let (field, value) = &self.name;
         let of = json!([{"field": field, "op": "eq", "value": value}]);
@@ -69,19 +83,32 @@ impl Ask {
     }
 }
 
-pub(super) fn ask(alerted: &[&Rec], anchor: Option<Timestamp>) -> Vec<CallRequest> {
-    asks(alerted).iter().filter(|_| anchor.is_some()).map(Ask::request).collect()
+pub(super) fn ask(case: &Case) -> Vec<CallRequest> {
+    asks(&case.alerted(), &case.seeds).iter().filter(|_| case.anchor.is_some()).map(Ask::request).collect()
+}
+
+fn answer<'d>(ask: &Ask, done: &'d [Done]) -> Option<(&'d Done, Value)> {
+    let request = ask.request();
+    plan::answers(done, "count_by").find(|(done, _)| done.call.arguments == request.arguments)
 }
 
 pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
-    let asks = asks(&case.alerted());
+    let asks = asks(&case.alerted(), &case.seeds);
     let answered = asks.iter().filter_map(|ask| {
-        let request = ask.request();
-        let (done, answer) =
-            plan::answers(done, "count_by").find(|(done, _)| done.call.arguments == request.arguments)?;
+        let (done, answer) = answer(ask, done)?;
         finding(ask, done, &answer, case.anchor?)
     });
     answered.collect()
+}
+
+/// Accounts of the alert, each with the address that is new for it.
+pub(super) fn new(alerted: &[&Rec], seeds: &Seeds, done: &[Done], anchor: Option<Timestamp>) -> Vec<(String, String)> {
+    let new = |ask: &Ask| {
+        let groups = groups(&answer(ask, done)?.1);
+        let own = ask.own(&groups, anchor?)?;
+        unusual(ask, own, &groups, anchor?).then(|| (ask.name.1.clone(), own.value.clone()))
+    };
+    asks(alerted, seeds).iter().filter_map(new).collect()
 }
 
 struct Group {
@@ -105,18 +132,17 @@ fn groups(answer: &Value) -> Vec<Group> {
 fn finding(ask: &Ask, done: &Done, answer: &Value, anchor: Timestamp) -> Option<FindingDraft> {
     let groups = groups(answer);
     let total = answer.get("total")?.as_u64()?;
-    let own = groups.iter().find(|group| group.value == ask.by.1)?;
+    let own = ask.own(&groups, anchor)?;
     if groups.len() < 2 || total < 4 {
         return None;
     }
-    let name = quoted(&ask.name.1);
+    let name = quote(&ask.name.1);
     let mut shown: Vec<&Group> = groups.iter().take(SHOWN).collect();
     if !shown.iter().any(|group| group.place == own.place) {
         shown.pop();
         shown.push(own);
     }
-    let told: Vec<String> =
-        shown.iter().map(|group| format!("{} with {}", group.count, quoted(&group.value))).collect();
+    let told: Vec<String> = shown.iter().map(|group| format!("{} with {}", group.count, quote(&group.value))).collect();
     let told = told.join(", ");
     let claim = match ask.facet {
         Facet::SrcIp => format!("Records of {name} by address: {told}"),
@@ -125,9 +151,7 @@ fn finding(ask: &Ask, done: &Done, answer: &Value, anchor: Timestamp) -> Option<
     let ended = |what: &str| groups.iter().find(|group| ask.facet == Facet::Outcome && group.value == what);
     let rare = ended("success").zip(ended("failure"));
     let rare = rare.filter(|(good, bad)| bad.count >= good.count.saturating_mul(RARE)).is_some();
-    let usual = groups.first().filter(|most| most.place != own.place && most.count >= own.count.saturating_mul(USUAL));
-    let new = own.first.is_some_and(|first| (anchor.as_second() - first.as_second()).abs() <= 86_400);
-    let unusual = ask.facet == Facet::SrcIp && new && usual.is_some_and(|most| most.first < own.first);
+    let unusual = unusual(ask, own, &groups, anchor);
     let count = |group: &&Group| Citation::Count {
         call: done.call.id.clone(),
         at: Locator::Pointer(format!("/groups/{}/count", group.place)),
@@ -146,8 +170,11 @@ fn finding(ask: &Ask, done: &Done, answer: &Value, anchor: Timestamp) -> Option<
     })
 }
 
-fn quoted(value: &str) -> String {
-    format!("`{}`", one_line(value.split('`').next().unwrap_or_default(), 160))
+/// The address is new around the alert, and the account has a usual one.
+fn unusual(ask: &Ask, own: &Group, groups: &[Group], anchor: Timestamp) -> bool {
+    let usual = groups.first().filter(|most| most.place != own.place && most.count >= own.count.saturating_mul(USUAL));
+    let new = own.first.is_some_and(|first| (anchor.as_second() - first.as_second()).abs() <= 86_400);
+    ask.facet == Facet::SrcIp && new && usual.is_some_and(|most| most.first < own.first)
 }
 
 #[cfg(test)]
@@ -159,7 +186,7 @@ mod tests {
     /// The alerted record is of `mara` from 192.0.2.9, at noon.
     fn ask() -> Ask {
         let rec = Rec::with(&[("user", "mara"), ("source_ip", "192.0.2.9")]);
-        let all = asks(&[&rec]);
+        let all = asks(&[&rec], &Seeds::default());
         all.into_iter().find(|ask| ask.kind == EntityKind::User && ask.facet == Facet::SrcIp).unwrap()
     }
 
@@ -210,10 +237,29 @@ mod tests {
     }
 
     #[test]
+    fn another_account_of_the_alert_is_followed_to_its_new_address() {
+        let rec = Rec::with(&[("user", "mara"), ("source_ip", "192.0.2.9")]);
+        let seed = super::super::seed::Seed { text: "robot@example.org".into(), kind: EntityKind::User };
+        let seeds = Seeds { names: vec![seed], ..Seeds::default() };
+        let ask = asks(&[&rec], &seeds).into_iter().find(|ask| ask.name.1 == "robot@example.org").unwrap();
+        let group = |value: &str, count: u64, first: &str| json!({"value": value, "count": count, "first_time": first});
+        let usual = group("10.0.0.1", 400, "2026-02-01T08:00:00Z");
+        let of = |more: Value| {
+            let answer = json!({"total": 404, "groups": [usual.clone(), more]});
+            let done =
+                Rec::answered("r1.investigate.x.t4.1", "count_by", &ask.request().arguments, &answer.to_string());
+            new(&[&rec], &seeds, &[done], "2026-03-10T12:00:00Z".parse().ok())
+        };
+        let robot = |address: &str| vec![("robot@example.org".to_owned(), address.to_owned())];
+        assert_eq!(of(group("192.0.2.7", 4, "2026-03-11T09:00:00Z")), robot("192.0.2.7"));
+        assert!(of(group("192.0.2.7", 4, "2026-02-03T09:00:00Z")).is_empty());
+    }
+
+    #[test]
     fn refusals_of_all_kinds_are_counted_together() {
         let rec = Rec::with(&[("source_ip", "192.0.2.9"), ("status", "200"), ("outcome", "success")]);
-        let ask = asks(&[&rec]).into_iter().find(|ask| ask.facet == Facet::Outcome).unwrap();
-        assert_eq!(ask.by, (OUTCOME.to_owned(), "success".to_owned()));
+        let ask = asks(&[&rec], &Seeds::default()).into_iter().find(|ask| ask.facet == Facet::Outcome).unwrap();
+        assert_eq!(ask.by, (OUTCOME.to_owned(), Some("success".to_owned())));
         let first = "2026-03-10T11:00:00Z";
         let next = |failed: u64| {
             let group = |value: &str, count| json!({"value": value, "count": count, "first_time": first});

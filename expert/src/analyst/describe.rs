@@ -81,9 +81,9 @@ fn event(rec: &Rec) -> Option<&'static str> {
 }
 
 /// Puts a value in backquotes, on one line. The value ends at its first backquote. A cut value ends with `…`.
-fn quote(value: &str, max: usize) -> String {
+pub(super) fn quote(value: &str) -> String {
     let clean = value.split('`').next().unwrap_or_default();
-    format!("`{}`", one_line(clean, max))
+    format!("`{}`", one_line(clean, VALUE))
 }
 
 /// The value of a name in a sentence.
@@ -104,7 +104,7 @@ fn value(rec: &Rec, name: &str) -> Option<String> {
             None => rec.field(&[name]),
         };
         let usable = |v: &&str| !v.trim_matches([' ', '"', '\\']).is_empty() && *v != "-";
-        found.filter(usable).map(|v| quote(v.trim_matches([' ', '"']), VALUE))
+        found.filter(usable).map(|v| quote(v.trim_matches([' ', '"'])))
     })
 }
 
@@ -127,7 +127,7 @@ fn written(rec: &Rec, text: &str, whole: bool) -> Option<String> {
 fn sentence(rec: &Rec, supported: &dyn Fn(&str) -> bool) -> String {
     let fitting = TABLE.sentence.iter().filter(|sentence| sentence.fits(rec));
     let mut texts = fitting.flat_map(|s| [true, false].map(|whole| written(rec, &s.text, whole))).flatten();
-    let recorded = || Some(format!("recorded: {}", quote(&rec.raw, VALUE))).filter(|text| supported(text));
+    let recorded = || Some(format!("recorded: {}", quote(&rec.raw))).filter(|text| supported(text));
     texts.find(|text| supported(text)).or_else(recorded).unwrap_or_else(|| "a record of the alerted activity".into())
 }
 
@@ -163,9 +163,9 @@ pub(super) fn given(rec: &Rec, user: &str) -> String {
         Some(command) if !command.starts_with('-') => (command, " with `sudo`"),
         _ => (command, ""),
     };
-    let command = format!("{}{with}", quote(command, VALUE));
+    let command = format!("{}{with}", quote(command));
     let on = value(rec, "host").map(|host| format!(" on {host}")).unwrap_or_default();
-    format!("{} ran {command}{on}", quote(user, VALUE))
+    format!("{} ran {command}{on}", quote(user))
 }
 
 fn capital(text: &str) -> String {
@@ -196,7 +196,7 @@ fn label(rec: &Rec) -> String {
     };
     // The number of an event says nothing beside another record.
     let telling = |f: &Facet| rec.facets.get(*f).filter(|v| !v.is_empty() && !v.bytes().all(|b| b.is_ascii_digit()));
-    order.iter().find_map(telling).map(|v| quote(v, 120)).unwrap_or_default()
+    order.iter().find_map(telling).map(quote).unwrap_or_default()
 }
 
 /// Records with the same text repeat an activity. With `family`, they are of one kind, with different details.
@@ -227,7 +227,8 @@ pub(super) fn kind_of(rec: &Rec, family: bool) -> String {
         ) => all(&[Facet::Process]),
         (_, true) if rec.facets.get(Facet::Action).is_none() => words(rec),
         _ if rec.facets.get(Facet::Action).is_none() => shape(&rec.raw.chars().take(120).collect::<String>()),
-        (_, true) => all(&[Facet::Action, Facet::Outcome]),
+        // The same verb about another kind of thing is another act.
+        (_, true) => all(&[Facet::Action, Facet::Outcome]) + rec.field(&["resource"]).unwrap_or_default(),
         (_, false) => all(&[Facet::Action, Facet::Object, Facet::Outcome]),
     };
     format!("{}|{:?}|{}|{what}|{rule}", rec.source, rec.class(), facet(Facet::User))

@@ -1,8 +1,9 @@
 //! How records are linked to the alert: by ids that sensors wrote, by rare names, or by host, user or address and time.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use casebook_evidence::facet::{Class, Facet};
+use casebook_evidence::facet::{Class, Facet, audit_event, job_ids};
+use casebook_evidence::programs::brought;
 use casebook_protocol::{Bearing, Timestamp, Weight};
 
 use super::account;
@@ -48,9 +49,17 @@ pub(super) struct Near {
     pub(super) within: f64,
     /// Users and addresses among the subjects.
     pub(super) actors: BTreeSet<String>,
+    /// Sources in which few records have a name of the alert, with the name.
+    pub(super) scarce: Vec<(String, String)>,
+    /// All names of the alert but hosts.
+    pub(super) told: Vec<String>,
 }
 
 impl Near {
+    pub(super) fn is_scarce(&self, rec: &Rec) -> bool {
+        self.scarce.iter().any(|(source, name)| *source == rec.source && rec.names(name))
+    }
+
     fn in_time(&self, rec: &Rec, within: f64) -> bool {
         matches!((rec.time, self.anchor), (Some(at), Some(anchor)) if seconds(at, anchor).abs() <= within)
     }
@@ -62,12 +71,27 @@ pub(super) fn of(recs: &[Rec], core: &BTreeSet<usize>, names: &[String], near: &
     let hostless = |rec: &Rec| rec.facets.get(Facet::Host).is_none();
     let alone: BTreeSet<&str> =
         core.iter().filter_map(|i| recs.get(*i)).filter(|rec| hostless(rec)).map(|rec| rec.file.as_str()).collect();
+    let event = |rec: &'_ Rec| Some((rec.file.clone(), audit_event(&rec.fields)?));
+    let events: BTreeMap<_, Kin> = recs.iter().filter_map(|rec| Some((event(rec)?, rec.tie?))).collect();
     let link = |(index, rec): (usize, &Rec)| {
         if core.contains(&index) {
             return Some(Kin::Core);
         }
-        if rec.tie.is_some() {
-            return rec.tie;
+        if core.iter().filter_map(|i| recs.get(*i)).any(|alerted| twin(alerted, rec)) {
+            return Some(Kin::Joined);
+        }
+        // Another Expert has the alerted record.
+        let told = || near.told.iter().filter(|name| rec.names(name)).take(2).count() == 2;
+        if core.is_empty() && near.in_time(rec, 2.0) && told() {
+            return Some(Kin::Joined);
+        }
+        // The lines of one audit event belong together.
+        let of_event = event(rec).and_then(|event| events.get(&event).copied());
+        if let Some(tie) = [rec.tie, of_event].into_iter().flatten().min() {
+            return Some(tie);
+        }
+        if near.in_time(rec, FOLLOWED_SECONDS) && near.is_scarce(rec) {
+            return Some(Kin::Named);
         }
         if names.iter().any(|name| rec.names(name)) || brings(rec, near.anchor) && brought.iter().any(|n| rec.names(n))
         {
@@ -87,6 +111,24 @@ pub(super) fn of(recs: &[Rec], core: &BTreeSet<usize>, names: &[String], near: &
         close.then_some(Kin::Near)
     };
     recs.iter().enumerate().map(link).collect()
+}
+
+/// The request of an alert about one, in another log.
+fn twin(alerted: &Rec, rec: &Rec) -> bool {
+    let same = |facet| alerted.facets.get(facet).is_some_and(|value| rec.facets.get(facet) == Some(value));
+    let close = alerted.time.zip(rec.time).is_some_and(|(a, b)| seconds(a, b).abs() <= 2.0);
+    close && rec.source != alerted.source && same(Facet::Url) && same(Facet::SrcIp)
+}
+
+/// Ids of jobs and sessions that records close to the alert, or of other logs about it, name.
+pub(super) fn ids(recs: &[Rec], kin: &[Option<Kin>]) -> Vec<String> {
+    const MOST: usize = 8;
+    let linked =
+        |kin: &Option<Kin>| kin.is_some_and(|kin| matches!(kin, Kin::Core | Kin::Same | Kin::Above | Kin::Named));
+    let linked = recs.iter().zip(kin).filter(|(_, kin)| linked(kin)).map(|(rec, _)| rec);
+    let all = linked.flat_map(|rec| job_ids(&rec.fields, &rec.facets, &rec.raw));
+    let mut seen = BTreeSet::new();
+    all.filter(|id| seen.insert(id.clone())).take(MOST).collect()
 }
 
 const fn of_programs(rec: &Rec) -> bool {
@@ -112,23 +154,6 @@ fn brought_names(recs: &[Rec], core: &BTreeSet<usize>) -> BTreeSet<String> {
 
 fn few(recs: &[Rec], name: &str) -> bool {
     recs.iter().filter(|rec| rec.names(name)).count() * 4 <= recs.len()
-}
-
-/// True for a folder where any user may write.
-pub(super) fn brought(path: &str) -> bool {
-    const FOLDERS: [&str; 9] = [
-        "\\users\\",
-        "\\temp\\",
-        "\\programdata\\",
-        "\\perflogs\\",
-        "/tmp/",
-        "/dev/shm/",
-        "/home/",
-        "/users/",
-        "/downloads/",
-    ];
-    let path = path.to_lowercase();
-    FOLDERS.iter().any(|folder| path.contains(folder))
 }
 
 /// Values of the alerted records that few collected records share: outside addresses, user agents, and accounts,
@@ -173,6 +198,60 @@ mod tests {
         assert_eq!(made_as(&[("EventID", "4720"), ("TargetUserName", "WEB01$")]), None);
     }
 
+    fn linked(recs: &[Rec], core: &[usize], near: &Near) -> Vec<Option<Kin>> {
+        of(recs, &core.iter().copied().collect(), &[], near)
+    }
+
+    fn near(told: &[&str], scarce: &[(&str, &str)]) -> Near {
+        Near {
+            subjects: BTreeSet::new(),
+            anchor: Some("2026-03-01T10:00:00Z".parse().unwrap()),
+            within: NEAR_SECONDS,
+            actors: BTreeSet::new(),
+            scarce: scarce.iter().map(|(source, name)| ((*source).to_owned(), (*name).to_owned())).collect(),
+            told: told.iter().map(|name| (*name).to_owned()).collect(),
+        }
+    }
+
+    fn at(fields: &[(&str, &str)], time: &str, source: &str) -> Rec {
+        let mut rec = Rec::with(fields);
+        rec.time = Some(time.parse().unwrap());
+        source.clone_into(&mut rec.source);
+        rec
+    }
+
+    #[test]
+    fn request_of_an_alert_is_found_in_the_log_of_the_server() {
+        let request = [("src_ip", "192.0.2.9"), ("url", "/a/../b"), ("method", "GET")];
+        let alerted = at(&request, "2026-03-01T10:00:00Z", "ids");
+        let own = at(&request, "2026-03-01T10:00:01Z", "web");
+        let later = at(&request, "2026-03-01T10:00:09Z", "web");
+        let found = linked(&[alerted, own, later], &[0], &near(&[], &[]));
+        assert_eq!(found, [Some(Kin::Core), Some(Kin::Joined), None]);
+    }
+
+    #[test]
+    fn lines_of_one_audit_event_have_the_same_link() {
+        let line = |serial| [("type", "EXECVE"), ("audit.time", "1.2"), ("audit.serial", serial)];
+        let mut start = at(&line("7"), "2026-03-01T10:00:00Z", "audit");
+        start.tie = Some(Kin::Below);
+        let rest = at(&line("7"), "2026-03-01T10:00:00Z", "audit");
+        let other = at(&line("8"), "2026-03-01T10:00:00Z", "audit");
+        assert_eq!(linked(&[start, rest, other], &[], &near(&[], &[])), [Some(Kin::Below), Some(Kin::Below), None]);
+    }
+
+    #[test]
+    fn names_link_where_they_are_scarce_or_two_in_the_same_moment() {
+        let mut scanner = at(&[], "2026-03-01T09:30:00Z", "scanner");
+        scanner.says("scan of 192.0.2.4 started");
+        let mut busy = at(&[], "2026-03-01T09:30:00Z", "flows");
+        busy.says("192.0.2.4 to 192.0.2.5");
+        let mut server = at(&[], "2026-03-01T10:00:01Z", "web");
+        server.says("192.0.2.9 /a.php");
+        let near = near(&["192.0.2.9", "/a.php"], &[("scanner", "192.0.2.4")]);
+        assert_eq!(linked(&[scanner, busy, server], &[], &near), [Some(Kin::Named), None, Some(Kin::Joined)]);
+    }
+
     #[test]
     fn closest_link_counts() {
         let at = |text: &str| Some(text.parse().unwrap());
@@ -190,6 +269,8 @@ mod tests {
             anchor: alerted.time,
             within: NEAR_SECONDS,
             actors: BTreeSet::new(),
+            scarce: Vec::new(),
+            told: Vec::new(),
         };
         let found = of(&[alerted, child, neighbour, late], &BTreeSet::from([0]), &[], &near);
         assert_eq!(found, [Some(Kin::Core), Some(Kin::Below), Some(Kin::Near), None]);

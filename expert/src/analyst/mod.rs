@@ -93,8 +93,12 @@ pub(crate) struct Case {
     kin: Vec<Option<Kin>>,
     /// The time of the alert on a correct clock, as far as known.
     anchor: Option<Timestamp>,
-    /// Users and addresses of the alerted activity.
-    actors: BTreeSet<String>,
+    near: kin::Near,
+    hosts: BTreeSet<String>,
+    /// Ids of jobs, sessions and tickets in the records closest to the alert.
+    ids: Vec<String>,
+    /// Accounts of the alert, each with an address from which it acts for the first time.
+    new: Vec<(String, String)>,
     /// Claims and quoted records of this Expert's findings in earlier rounds.
     told: BTreeSet<String>,
     round: u32,
@@ -128,20 +132,32 @@ impl Case {
             .collect();
         let common = |name: &String| hosts.contains(name) || name == "root" || account::of_system(name);
         let actors: BTreeSet<String> = subjects.iter().filter(|name| !common(name)).cloned().collect();
-        let names = if round > 1 {
+        let mut names: Vec<String> = if round > 1 {
             follow.iter().map(|seed| seed.text.clone()).filter(|name| plan::rare(done, name, &sources)).collect()
         } else {
             let mut names = specific.clone();
             names.extend(kin::telling_values(&recs, &core));
             names
         };
+        let new =
+            if round == 1 { counts::new(&alerted().collect::<Vec<_>>(), &seeds, done, anchor) } else { Vec::new() };
+        names.extend(new.iter().map(|(_, address)| address.clone()));
+        let telling = seeds.names.iter().filter(|s| s.kind != EntityKind::Host).map(|s| s.text.clone()).collect();
         let near = kin::Near {
+            scarce: plan::scarce(&seeds, done, &sources),
+            told: telling,
             subjects: if round > 1 { follow.iter().map(|s| s.text.clone()).collect() } else { subjects },
             anchor,
             within: if round > 1 || sources.few() { kin::FOLLOWED_SECONDS } else { kin::NEAR_SECONDS },
-            actors: actors.clone(),
+            actors,
         };
-        let kin = kin::of(&recs, &core, &names, &near);
+        let mut kin = kin::of(&recs, &core, &names, &near);
+        let ids = kin::ids(&recs, &kin);
+        for (rec, kin) in recs.iter().zip(&mut kin).filter(|(_, kin)| kin.is_none_or(|kin| kin == Kin::Near)) {
+            if ids.iter().any(|id| rec.names(id) && plan::of_one_job(done, id)) {
+                *kin = Some(Kin::Named);
+            }
+        }
         Self {
             alert: view.alert.clone(),
             sources,
@@ -151,7 +167,10 @@ impl Case {
             recs,
             kin,
             anchor,
-            actors,
+            near,
+            hosts,
+            ids,
+            new,
             told: view.earlier.iter().flat_map(|f| quotes(&f.draft).chain([f.draft.claim.clone()])).collect(),
             round,
         }
@@ -167,7 +186,22 @@ impl Case {
     }
 
     fn shares_actor(&self, rec: &Rec) -> bool {
-        self.actors.iter().any(|actor| rec.names_beside_host(actor))
+        self.near.actors.iter().any(|actor| rec.names_beside_host(actor))
+    }
+
+    /// The alert names the file or program that the record is about.
+    fn names_object(&self, rec: &Rec) -> bool {
+        let object = rec.facets.get(Facet::Object).and_then(|path| path.rsplit(['/', '\\']).next());
+        let files = self.seeds.names.iter().filter(|seed| seed.kind == EntityKind::File);
+        object.is_some_and(|name| files.clone().any(|seed| seed.text.eq_ignore_ascii_case(name)))
+    }
+
+    /// A log of another system speaks of the alerted host.
+    fn of_another_system(&self, rec: &Rec) -> bool {
+        let alerted = self.alerted();
+        rec.facets.get(Facet::Host).is_none()
+            && alerted.iter().all(|core| core.source != rec.source)
+            && self.hosts.iter().any(|host| rec.names(host))
     }
 
     /// In later rounds, only records with a followed name answer the question.

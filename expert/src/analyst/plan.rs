@@ -24,6 +24,11 @@ const WINDOW: i64 = 12 * 3600;
 const LIMIT: u64 = 120;
 const FOLLOWED: u64 = 400;
 const AGAIN: u64 = 60;
+/// The same of each source: a busy log must not hide the others.
+const EACH: u64 = 50;
+/// A name says something in a source that has at most so many records with it, and at most one in `SCARCE` records.
+const SCARCE_MAX: u64 = 20;
+const SCARCE: u64 = 30;
 /// Seconds on each side of the alert in which all records are read.
 const AROUND: u64 = 90;
 /// Seconds before the alert in which its session may have begun.
@@ -36,12 +41,19 @@ pub(super) const ALERTED: u32 = 3;
 pub(super) struct Sources {
     pub(super) records: u64,
     files: Vec<String>,
+    /// Records of each source, by its id.
+    sizes: BTreeMap<String, u64>,
 }
 
 impl Sources {
     /// So few records were probably collected for the alert, so weaker links are enough.
     pub(super) const fn few(&self) -> bool {
         self.records <= FEW
+    }
+
+    /// A log with so few records has only what its program finds worth a record.
+    pub(super) fn terse(&self, source: &str) -> bool {
+        self.sizes.get(source).is_some_and(|size| *size <= 10)
     }
 }
 
@@ -50,7 +62,9 @@ pub(super) fn sources_of(done: &[Done]) -> Sources {
     let listed = listing.as_ref().and_then(Value::as_array).into_iter().flatten();
     let mut sources = Sources::default();
     for source in listed {
-        sources.records += source.get("records").and_then(Value::as_u64).unwrap_or(0);
+        let size = source.get("records").and_then(Value::as_u64).unwrap_or(0);
+        sources.records += size;
+        sources.sizes.extend(source.get("source").and_then(Value::as_str).map(|id| (id.to_owned(), size)));
         sources.files.extend(source.get("file").and_then(Value::as_str).map(str::to_owned));
     }
     sources
@@ -71,11 +85,34 @@ fn total_of(done: &[Done], term: &str) -> Option<u64> {
     })
 }
 
+/// True if few records have the id of a job or a session. A job may take many steps.
+pub(super) fn of_one_job(done: &[Done], id: &str) -> bool {
+    total_of(done, id).is_some_and(|total| (1..=200).contains(&total))
+}
+
 /// True if so few records have the name that they probably belong together.
 pub(super) fn rare(done: &[Done], name: &str, sources: &Sources) -> bool {
     let few = (sources.records / 50).clamp(30, 200);
     total_of(done, name)
         .is_some_and(|total| total > 0 && total <= few && (total * 3 <= sources.records * 2 || sources.records < 12))
+}
+
+/// The sources in which few records have a name of the alert, with the name: a log of another system that speaks of it.
+pub(super) fn scarce(seeds: &Seeds, done: &[Done], sources: &Sources) -> Vec<(String, String)> {
+    let names = seeds.names.iter().map(|seed| seed.text.as_str()).filter(|name| !account::of_system(name));
+    let of = |name: &str| -> Vec<(String, String)> {
+        let counts = answers(done, "search").find_map(|(d, found)| {
+            let asked: Value = serde_json::from_str(&d.call.arguments).ok()?;
+            (asked.get("terms")? == &json!([name])).then(|| found.get("by_source").cloned())?
+        });
+        let counts = counts.as_ref().and_then(Value::as_object).into_iter().flatten();
+        let few = |(source, count): &(&String, &Value)| {
+            let size = sources.sizes.get(*source).copied().unwrap_or(0);
+            count.as_u64().is_some_and(|count| count <= SCARCE_MAX && count * SCARCE <= size)
+        };
+        counts.filter(few).map(|(source, _)| (source.clone(), name.to_owned())).collect()
+    };
+    names.flat_map(of).collect()
 }
 
 /// How much a name of the alert tells about its activity, by the number of its records.
@@ -104,22 +141,17 @@ fn specific(seeds: &Seeds, done: &[Done], sources: &Sources) -> Vec<String> {
 /// The calls of a turn; none if the records in hand are enough.
 pub(super) fn requests(case: &Case, done: &[Done], turn: u32) -> Vec<CallRequest> {
     let plan = Plan { case, first: case.round == 1 };
-    let requests = match turn {
+    let mut requests = match turn {
         2 => plan.names(),
         ALERTED => plan.around(done),
         4 => plan.follow(),
         5 => plan.grave(),
         _ => Vec::new(),
     };
-    let mut asked: BTreeSet<(&str, &str)> =
-        done.iter().map(|d| (d.call.tool.as_str(), d.call.arguments.as_str())).collect();
-    let mut new = Vec::new();
-    for request in &requests {
-        if asked.insert((&request.tool, &request.arguments)) {
-            new.push(request.clone());
-        }
-    }
-    new
+    let mut asked: BTreeSet<(String, String)> =
+        done.iter().map(|d| (d.call.tool.clone(), d.call.arguments.clone())).collect();
+    requests.retain(|request| asked.insert((request.tool.clone(), request.arguments.clone())));
+    requests
 }
 
 struct Plan<'c> {
@@ -159,7 +191,8 @@ impl Plan<'_> {
         };
         let pointed = self.case.seeds.records.iter().filter_map(record);
         let followed = self.case.follow.iter().map(|seed| self.search(&[&seed.text], FOLLOWED, &[]));
-        let named = self.case.seeds.names.iter().map(|seed| self.search(&[&seed.text], LIMIT, &[]));
+        let each = [("each_source", json!(EACH))];
+        let named = self.case.seeds.names.iter().map(|seed| self.search(&[&seed.text], 4 * LIMIT, &each));
         pointed.chain(followed).chain(named).take(24).collect()
     }
 
@@ -176,7 +209,8 @@ impl Plan<'_> {
             // Of a frequent name, the records near the alert matter.
             let frequent = |seed: &&Seed| total_of(done, &seed.text).is_some_and(|total| total > LIMIT);
             let frequent = case.seeds.names.iter().filter(frequent).take(8);
-            requests.extend(frequent.map(|seed| self.search(&[&seed.text], LIMIT, &[("near", json!(at))])));
+            let near = [("near", json!(at)), ("each_source", json!(EACH))];
+            requests.extend(frequent.map(|seed| self.search(&[&seed.text], 4 * LIMIT, &near)));
         }
         requests.push(self.search(casebook_trust::injection::TERMS, LIMIT, &[("mode", json!("any"))]));
         if self.first {
@@ -196,11 +230,12 @@ impl Plan<'_> {
             }
         }
         let near: Vec<(&str, Value)> = self.case.anchor.iter().map(|at| ("near", json!(at))).collect();
+        let ids = self.case.ids.iter().map(String::as_str);
         let mut requests: Vec<CallRequest> =
-            terms.into_iter().take(12).map(|term| self.search(&[term], AGAIN, &near)).collect();
+            ids.chain(terms.into_iter().take(12)).map(|term| self.search(&[term], AGAIN, &near)).collect();
         if self.first {
             requests.extend(self.arrivals(&alerted));
-            requests.extend(counts::ask(&alerted, self.case.anchor));
+            requests.extend(counts::ask(self.case));
         }
         requests
     }
@@ -234,7 +269,9 @@ impl Plan<'_> {
                 && rec.shows.iter().any(|b| b.bearing == Bearing::Incriminating && b.weight >= Weight::Strong)
         };
         let linked = self.case.with(|kin| kin > super::Kin::Core).filter(grave).filter(|_| self.first);
-        linked.take(4).map(|rec| call("related", &json!({"file": rec.file, "line": rec.line, "limit": 60}))).collect()
+        let related = |rec: &Rec| call("related", &json!({"file": rec.file, "line": rec.line, "limit": 60}));
+        let new = self.case.new.iter().map(|(name, address)| self.search(&[name, address], AGAIN, &[]));
+        linked.take(4).map(related).chain(new).collect()
     }
 }
 

@@ -136,6 +136,10 @@ pub(crate) fn collect(done: &[Done]) -> Vec<Rec> {
     all.into_values().collect()
 }
 
+pub(super) fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
+    value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
 /// The text of a field. A repeated field counts only if all values are equal, because the recorded party may
 /// have written lines into a message.
 fn text_of(value: &Value) -> String {

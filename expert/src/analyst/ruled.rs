@@ -5,14 +5,13 @@ use std::collections::BTreeSet;
 
 use casebook_agent::reasoner::{CallRequest, Done};
 use casebook_agent::worker::call;
-use casebook_protocol::{Bearing, Citation, Entity, EntityKind, FindingDraft, FindingKind, Locator, Score, Weight};
-use casebook_trust::claim::{self, Corpus};
+use casebook_protocol::{Bearing, Citation, EntityKind, FindingDraft, FindingKind, Locator, Score, Weight};
+use casebook_trust::claim;
 use serde_json::{Value, json};
 
 use super::kin::{NEAR_SECONDS, seconds};
 use super::rec::Rec;
 use super::{Case, account, compose, plan, rec};
-use casebook_evidence::facet::Facet;
 
 const TOOL: &str = "rule_hits";
 const HITS: u64 = 120;
@@ -29,7 +28,7 @@ const ACTORS: usize = 3;
 pub(super) fn ask(case: &Case) -> Vec<CallRequest> {
     let around = case.anchor.map(|at| json!({"level": "low", "limit": HITS, "around": at, "within_seconds": WITHIN}));
     let all = || json!({"level": "medium", "limit": HITS});
-    let actors = case.actors.iter().filter(|name| name.len() >= 4).take(ACTORS);
+    let actors = case.near.actors.iter().filter(|name| name.len() >= 4).take(ACTORS);
     let about = actors.map(|name| json!({"level": "medium", "limit": HITS / 2, "entity": name}));
     std::iter::once(around.unwrap_or_else(all)).chain(about).map(|arguments| call(TOOL, &arguments)).collect()
 }
@@ -38,7 +37,7 @@ pub(super) fn ask(case: &Case) -> Vec<CallRequest> {
 /// the records.
 pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
     let answers: Vec<(&Done, Value)> = plan::answers(done, TOOL).collect();
-    let places = |answer: &Value| 0..list(answer, "hits").len();
+    let places = |answer: &Value| 0..rec::list(answer, "hits").len();
     let all =
         answers.iter().flat_map(|(done, answer)| places(answer).filter_map(|place| Hit::read(done, answer, place)));
     let correlations = all.filter(|hit| hit.rule.get("correlation").is_some());
@@ -71,10 +70,6 @@ fn beside(others: &[Hit<'_>], case: &Case) -> Vec<FindingDraft> {
     found.map(lighter).collect()
 }
 
-fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
-    value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
-}
-
 fn text<'v>(value: &'v Value, key: &str) -> &'v str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
@@ -90,14 +85,14 @@ struct Hit<'a> {
 
 impl<'a> Hit<'a> {
     fn read(done: &'a Done, answer: &'a Value, place: usize) -> Option<Self> {
-        let hit = list(answer, "hits").get(place)?;
-        let rule = list(answer, "rules").iter().find(|rule| text(rule, "rule") == text(hit, "rule"))?;
-        let of_parts = list(hit, "parts").iter().flat_map(|part| [part.get("first"), part.get("last")]);
+        let hit = rec::list(answer, "hits").get(place)?;
+        let rule = rec::list(answer, "rules").iter().find(|rule| text(rule, "rule") == text(hit, "rule"))?;
+        let of_parts = rec::list(hit, "parts").iter().flat_map(|part| [part.get("first"), part.get("last")]);
         let places = [hit.get("first")].into_iter().chain(of_parts).chain([hit.get("record")]);
         let mut places: Vec<u64> = places.flatten().filter_map(Value::as_u64).collect();
         places.dedup();
         let record = |place: &u64| {
-            let item = list(answer, "records").get(usize::try_from(*place).ok()?)?;
+            let item = rec::list(answer, "records").get(usize::try_from(*place).ok()?)?;
             rec::read(&done.call.id, format!("/records/{place}"), item)
         };
         let records: Vec<Rec> = places.iter().filter_map(record).collect();
@@ -152,7 +147,8 @@ impl<'a> Hit<'a> {
         let kind = if time.is_some() { FindingKind::Occurrence } else { FindingKind::State };
         Some(FindingDraft {
             time,
-            entities: self.entities(&corpus),
+            // The last record completes the hit.
+            entities: compose::entities(&self.records.iter().rev().collect::<Vec<_>>(), &corpus),
             bearing,
             weight,
             technique: self.rule.get("technique").and_then(Value::as_str).map(str::to_owned),
@@ -164,7 +160,7 @@ impl<'a> Hit<'a> {
 
     /// The pointer to each count above one, with its value.
     fn counts(&self) -> Vec<(String, u64)> {
-        let parts = list(self.hit, "parts");
+        let parts = rec::list(self.hit, "parts");
         let own = self.hit.get("count").and_then(Value::as_u64).filter(|_| parts.is_empty());
         let own = own.map(|count| (format!("/hits/{}/count", self.place), count));
         let of_parts = parts.iter().enumerate().filter_map(|(n, part)| {
@@ -178,7 +174,7 @@ impl<'a> Hit<'a> {
         let title = plain(text(self.rule, "title"));
         let by: Vec<String> = self.by().iter().map(|value| format!("`{}`", plain(value))).collect();
         let whose = if by.is_empty() { String::new() } else { format!(" for {}", by.join(" and ")) };
-        let parts = list(self.hit, "parts");
+        let parts = rec::list(self.hit, "parts");
         let many = |value: &Value| value.get("count").and_then(Value::as_u64).filter(|count| *count > 1);
         if parts.is_empty() {
             let noun = if text(self.rule, "correlation") == "value_count" { "different values" } else { "records" };
@@ -196,28 +192,6 @@ impl<'a> Hit<'a> {
             .collect();
         let then = if text(self.rule, "correlation") == "temporal_ordered" { ", then " } else { " and " };
         format!("{title}{whose}: {}.", told.join(then))
-    }
-
-    fn entities(&self, corpus: &Corpus) -> Vec<Entity> {
-        const WHAT: [(Facet, EntityKind); 5] = [
-            (Facet::Host, EntityKind::Host),
-            (Facet::User, EntityKind::User),
-            (Facet::SrcIp, EntityKind::Address),
-            (Facet::DstIp, EntityKind::Address),
-            (Facet::Process, EntityKind::Process),
-        ];
-        let mut all: Vec<Entity> = Vec::new();
-        // The last record completes the hit.
-        for rec in self.records.iter().rev() {
-            let named = WHAT.iter().filter_map(|(facet, kind)| Some((*kind, rec.facets.get(*facet)?)));
-            for (kind, value) in named.filter(|(_, v)| corpus.has_name(v) && !account::of_system(v)) {
-                if !all.iter().any(|entity| entity.value == value) {
-                    all.push(Entity { kind, value: value.to_owned() });
-                }
-            }
-        }
-        all.truncate(12);
-        all
     }
 }
 

@@ -173,6 +173,12 @@ fn text_seeds(
             EntityKind::User => {
                 let account = text.rsplit('\\').next().unwrap_or(text);
                 account.split('/').filter(|part| part.len() >= 5).for_each(|part| add(part, kind));
+                // Other systems know the account without its domain.
+                account
+                    .split_once('@')
+                    .filter(|(own, _)| own.len() >= 5)
+                    .into_iter()
+                    .for_each(|(own, _)| add(own, kind));
             }
             EntityKind::Host => short(text).into_iter().for_each(|part| add(part, kind)),
             EntityKind::File | EntityKind::Process => parts.next_back().into_iter().for_each(|part| add(part, kind)),

@@ -4,6 +4,7 @@ use casebook_protocol::{ActKind, Alert};
 
 use super::row::Row;
 use crate::facet::{Class, Facet};
+use crate::programs::{self, program_name};
 
 /// None for records of no act: ends of processes, reads, judgements of other products, and writes and loads in places
 /// that nothing runs from.
@@ -158,13 +159,6 @@ const INTERPRETERS: [&str; 17] = [
     "pwsh",
 ];
 
-/// The file name of a program, without a version and `.exe`, in lower case.
-pub(super) fn program_name(path: &str) -> String {
-    let file = path.trim_matches('"').rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
-    let file = file.strip_suffix(".exe").unwrap_or(&file);
-    file.trim_start_matches('-').trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').to_owned()
-}
-
 pub(super) fn is_interpreter(program: &str) -> bool {
     INTERPRETERS.contains(&program_name(program).as_str())
 }
@@ -194,20 +188,7 @@ pub(super) fn script<'c>(program: &str, command: &'c str) -> Option<&'c str> {
 
 /// The packages that a package manager was asked for.
 pub(super) fn packages(row: &Row) -> Vec<String> {
-    const MANAGERS: [&str; 12] =
-        ["apt", "apt-get", "aptitude", "dpkg", "yum", "dnf", "rpm", "zypper", "apk", "pacman", "pip", "npm"];
-    const VERBS: [&str; 10] =
-        ["install", "upgrade", "dist-upgrade", "full-upgrade", "add", "reinstall", "update", "-i", "-U", "-S"];
-    let Some(command) = row.command().filter(|_| row.starts()) else { return Vec::new() };
-    let mut words = command.split_whitespace().skip_while(|word| program_name(word) == "sudo");
-    if !words.next().is_some_and(|word| MANAGERS.contains(&program_name(word).as_str())) {
-        return Vec::new();
-    }
-    let asked = words.skip_while(|word| !VERBS.contains(word)).skip(1);
-    let name = |word: &&str| {
-        !word.starts_with('-') && word.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.:_".contains(&b))
-    };
-    asked.filter(name).map(|word| word.split(':').next().unwrap_or(word).to_owned()).collect()
+    row.command().filter(|_| row.starts()).map(programs::packages).unwrap_or_default()
 }
 
 /// Folders that only an administrator fills.

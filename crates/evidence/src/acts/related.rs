@@ -40,7 +40,7 @@ impl Tie {
     }
 }
 
-/// Related records, closest first, then in order of time; and false if there may be more.
+/// Related records, closest first, then those nearest in time; and false if there may be more.
 pub(crate) type Related = (Vec<(RecordRef, Tie)>, bool);
 
 impl Catalog {
@@ -64,7 +64,9 @@ impl Catalog {
         found.extend(joined_below(&first, &below));
         found.extend(lister.joined(&first, connections, Tie::Connection)?);
         found.extend(lister.joined(&first, sessions, Tie::Session)?);
-        found.sort();
+        let apart =
+            |at: Option<i64>| at.zip(first.at).map_or(i64::MAX, |(at, own)| at.saturating_sub(own).saturating_abs());
+        found.sort_by_key(|(tie, at, record)| (*tie, apart(*at), *at, record.clone()));
         let mut seen = BTreeSet::new();
         found.retain(|(_, _, record)| seen.insert(record.clone()));
         Ok((found.into_iter().map(|(tie, _, record)| (record, tie)).collect(), !lister.cut))

@@ -107,6 +107,20 @@ pub(super) const SIGNATURES: &[Known] = &[
         "azure-activity",
         "Azure activity events",
     ),
+    known(
+        &["eventtimestamp", "clientip", "reportedclienttype"],
+        &["firstauthenticationfactor", "issuccess"],
+        "identity",
+        "snowflake",
+        "Snowflake's history of sign-ins",
+    ),
+    known(
+        &["querytext", "querytype"],
+        &["warehousename", "rolename"],
+        "application",
+        "snowflake",
+        "Snowflake's history of queries",
+    ),
     known(&["eventtype", "actor.alternateid"], &[], "identity", "okta", "Okta system log events"),
     known(&["principalid", "appid"], &["signinactivity", "userid"], "identity", "entra", "Entra objects"),
     known(

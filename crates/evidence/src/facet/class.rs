@@ -20,15 +20,8 @@ pub(super) fn of(values: &Values, fields: &BTreeMap<String, String>, text: &str)
             let names: Vec<String> = fields.keys().map(|k| last(k, 1)).collect();
             let any = |wanted: &[&str]| names.iter().any(|n| wanted.contains(&n.as_str()));
             Some(
-                if any(&[
-                    "awsregion",
-                    "eventsource",
-                    "operationname",
-                    "workload",
-                    "auditid",
-                    "objectref",
-                    "protopayload",
-                ]) {
+                if any(&["awsregion", "eventsource", "operationname", "workload", "auditid", "objectref", "methodname"])
+                {
                     Class::ApiCall
                 } else if any(&["qtypename", "qtype", "queryname", "rrname"]) {
                     Class::DnsQuery

@@ -43,7 +43,7 @@ const NAMES: &[(Facet, &str)] = &[
         Facet::Command,
         "commandline createdprocesscommandline targetprocesscommandline tgtproccmdline childproccmdline \
         cmdline process.commandline processcommandline scriptblocktext hostapplication command cmd proctitle \
-        process.arguments arguments processcmdline proc.cmdline message.args",
+        process.arguments arguments processcmdline proc.cmdline message.args querytext",
     ),
     (
         Facet::User,
@@ -117,15 +117,15 @@ const NAMES: &[(Facet, &str)] = &[
     ),
     (
         Facet::Action,
-        "eventname operationname operation actiontype functionname action activitydisplayname events.name eventid \
-        alertname alert.signature eventtype event activity syscall named.pipe requesttype note signature methodname type \
+        "alert.signature alertname eventname operationname operation actiontype functionname action activitydisplayname \
+        events.name eventid eventtype event activity syscall named.pipe requesttype note signature methodname type \
         operationnamevalue eventsimplename act deviceaction eventaction displaymessage \
         operationtype verb rule eventcategory operationname.value",
     ),
     (
         Facet::Outcome,
         "outcome outcome.result result resulttype responseelements.consolelogin success authsuccess errorcode \
-        status resultstatus eventresult activitystatusvalue activitystatus logonresult res status.value",
+        status resultstatus eventresult activitystatusvalue activitystatus logonresult res status.value issuccess executionstatus",
     ),
     (Facet::PrincipalType, "useridentity.type actor.type usertype actortype"),
     (Facet::Severity, "alertseverity alertseveritylevel severity"),

@@ -18,20 +18,26 @@ pub(crate) struct Page {
     pub(crate) scanned: Scanned,
     /// For each alternative term, the number of records with it.
     pub(crate) held: Vec<u64>,
+    /// The number of records by source.
+    pub(crate) by_source: BTreeMap<i64, u64>,
 }
 
+/// `each`: at most so many records of each source.
 pub(crate) fn page(
     catalog: &Catalog,
     filter: &Filter,
     order: Order,
     offset: usize,
     limit: usize,
+    each: Option<usize>,
 ) -> Result<Page, ReadError> {
-    if filter.by_time_only() {
+    if filter.by_time_only() && each.is_none() {
         return by_index(catalog, filter, order, offset, limit);
     }
     let most = offset.saturating_add(limit);
-    let mut best: BTreeMap<Key, Entry> = BTreeMap::new();
+    // One for all sources, or one for each.
+    let mut best: BTreeMap<i64, BTreeMap<Key, Entry>> = BTreeMap::new();
+    let mut by_source: BTreeMap<i64, u64> = BTreeMap::new();
     let mut total = 0;
     let choice = if filter.terms.is_choice() { filter.terms.len() } else { 0 };
     let (mut held, mut marks) = (vec![0; choice], vec![false; choice]);
@@ -42,12 +48,17 @@ pub(crate) fn page(
             filter.terms.mark(hit.shape, hit.raw, &mut marks);
             held.iter_mut().zip(&marks).for_each(|(count, held)| *count += u64::from(*held));
         }
+        *by_source.entry(hit.entry.source).or_default() += 1;
+        let best = best.entry(each.map_or(0, |_| hit.entry.source)).or_default();
         best.insert(order.key(hit.entry), *hit.entry);
-        if best.len() > most {
+        if best.len() > each.unwrap_or(most).min(most) {
             best.pop_last();
         }
     })?;
-    Ok(Page { entries: best.into_values().skip(offset).collect(), total, scanned, held })
+    let mut best: Vec<(Key, Entry)> = best.into_values().flatten().collect();
+    best.sort_unstable_by_key(|(key, _)| *key);
+    let entries = best.into_iter().map(|(_, entry)| entry).skip(offset).take(limit).collect();
+    Ok(Page { entries, total, scanned, held, by_source })
 }
 
 /// The index alone answers a query about time.
@@ -76,6 +87,7 @@ fn by_index(catalog: &Catalog, filter: &Filter, order: Order, offset: usize, lim
             total,
             scanned: Scanned::default(),
             held: Vec::new(),
+            by_source: BTreeMap::new(),
         })
     })
 }

@@ -313,6 +313,22 @@ fn many_may_call_at_once() {
 }
 
 #[test]
+fn busy_source_leaves_room_for_the_others() {
+    let busy: String = (0..40).map(|n| format!("2026-03-01T10:00:{n:02}Z mara {n}\n")).collect();
+    let folder = Folder::new(&[("a.log", busy.as_bytes()), ("b.log", b"2026-03-01T11:00:00Z mara\n")]);
+    let of = |arguments: &str| {
+        let found = call(&folder.tools(), "search", arguments);
+        let files: Vec<String> =
+            found["records"].as_array().unwrap().iter().map(|r| r["file"].as_str().unwrap().to_owned()).collect();
+        (files, found["by_source"].clone())
+    };
+    assert_eq!(of(r#"{"terms":["mara"],"limit":3}"#), (vec!["a.log".to_owned(); 3], serde_json::Value::Null));
+    let (files, counts) = of(r#"{"terms":["mara"],"limit":3,"each_source":2}"#);
+    assert_eq!(files, ["a.log", "a.log", "b.log"]);
+    assert_eq!((&counts["a"], &counts["b"]), (&40.into(), &1.into()));
+}
+
+#[test]
 fn source_describes_its_fields() {
     let folder = sample();
     let answer = call(&folder.tools(), "describe_source", r#"{"source":"proc"}"#);
@@ -347,7 +363,7 @@ fn processes_above_and_below_are_related() {
         .iter()
         .map(|r| (r["line"].as_u64().unwrap(), r["tie"].as_str().unwrap()))
         .collect();
-    assert_eq!(ties, [(3, "this"), (1, "above"), (2, "above"), (4, "below")]);
+    assert_eq!(ties, [(3, "this"), (2, "above"), (1, "above"), (4, "below")]);
     assert!(tools.call("related", r#"{"file":"proc.ndjson","line":9}"#).is_err());
 }
 

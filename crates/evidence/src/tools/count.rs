@@ -103,7 +103,7 @@ impl EvidenceTools {
         let has = |place: &usize| self.catalog.sources().get(*place).is_some_and(|s| has_field(s, field));
         let (with, without) = filter.sources.iter().copied().partition(has);
         rest.sources = without;
-        let found = page(&self.catalog, &rest, Order::File, 0, 0).map_err(|e| e.to_string())?;
+        let found = page(&self.catalog, &rest, Order::File, 0, 0, None).map_err(|e| e.to_string())?;
         counted.total += found.total;
         counted.missing += found.total;
         rest.sources = with;

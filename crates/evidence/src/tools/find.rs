@@ -31,6 +31,7 @@ pub(super) const SEARCH: &[&str] = &[
     "order",
     "near",
     "limit",
+    "each_source",
     "offset",
     "include_fields",
     "fields",
@@ -78,7 +79,7 @@ impl EvidenceTools {
     }
 
     fn has_any(&self, filter: &Filter) -> Result<bool, String> {
-        let found = page(&self.catalog, filter, Order::File, 0, 0).map_err(|e| e.to_string())?;
+        let found = page(&self.catalog, filter, Order::File, 0, 0, None).map_err(|e| e.to_string())?;
         Ok(found.total > 0)
     }
 
@@ -117,8 +118,15 @@ impl EvidenceTools {
         let limit = usize::try_from(args.number("limit", 0, 500)?.unwrap_or(20)).unwrap_or(20);
         let offset = usize::try_from(args.number("offset", 0, 100_000)?.unwrap_or(0)).unwrap_or(0);
         let with_fields = self.wanted(args, &filter.sources)?;
-        let found = page(&self.catalog, &filter, order, offset, limit).map_err(|e| e.to_string())?;
+        let each = args.number("each_source", 1, 500)?.and_then(|each| usize::try_from(each).ok());
+        let found = page(&self.catalog, &filter, order, offset, limit, each).map_err(|e| e.to_string())?;
         let mut answer = self.answer(&filter, &found, &with_fields)?;
+        if each.is_some() {
+            let of = |place: &i64| self.catalog.sources().get(usize::try_from(*place).ok()?);
+            let counts =
+                found.by_source.iter().filter_map(|(place, count)| Some((of(place)?.id.clone(), json!(count))));
+            put(&mut answer, "by_source", counts.collect());
+        }
         if filter.terms.is_choice() {
             let texts = args.texts("terms")?;
             let held = texts.iter().zip(&found.held).filter(|(_, count)| **count > 0);
@@ -229,7 +237,7 @@ impl EvidenceTools {
             ..Filter::default()
         };
         let limit = usize::try_from(args.number("limit", 1, 500)?.unwrap_or(50)).unwrap_or(50);
-        let mut found = page(&self.catalog, &filter, Order::Near(center), 0, limit).map_err(|e| e.to_string())?;
+        let mut found = page(&self.catalog, &filter, Order::Near(center), 0, limit, None).map_err(|e| e.to_string())?;
         found.entries.sort_by_key(|e| (e.time, e.id));
         let mut answer = self.answer(&filter, &found, &self.wanted(args, &filter.sources)?)?;
         put(&mut answer, "center", json!(stamp(center)));

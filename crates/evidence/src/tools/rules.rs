@@ -19,6 +19,9 @@ const SECOND: i64 = 1_000_000_000;
 /// Records that one call reads to find an entity.
 const READ_MAX: usize = 5_000;
 
+/// Hits of a rule that come before those of other rules.
+const FEW: usize = 4;
+
 /// A hit that the call asks for.
 struct Found<'t> {
     total: &'t Total,
@@ -66,7 +69,7 @@ impl EvidenceTools {
         let total = if whole { totals.iter().map(|t| t.hits).sum() } else { found.len() as u64 };
         let totals: Vec<&Total> =
             totals.into_iter().filter(|total| found.iter().any(|f| std::ptr::eq(f.total, *total))).collect();
-        found.sort_by_key(|f| (std::cmp::Reverse(f.total.rule.level), f.hit.1, f.hit.0));
+        found = spread(found, args.time("around")?);
         found.truncate(limit);
         let (places, records) = self.records_of(&found)?;
         let hits: Vec<Value> = found.iter().map(|f| shown(f, &places)).collect();
@@ -168,6 +171,22 @@ impl EvidenceTools {
         let places = entries.iter().take(records.len()).enumerate().map(|(place, entry)| (entry.id, place));
         Ok((places.collect(), records))
     }
+}
+
+/// A few hits of each rule come before the many of one: the graver rules first, and of one rule the hits nearest the
+/// moment.
+fn spread(mut found: Vec<Found<'_>>, around: Option<i64>) -> Vec<Found<'_>> {
+    let apart = |at: i64| around.map_or(at, |around| at.saturating_sub(around).saturating_abs());
+    found.sort_by_key(|f| (f.total.number, f.hit.1.map_or(i64::MAX, apart), f.hit.0));
+    let mut seen: BTreeMap<i64, usize> = BTreeMap::new();
+    let placed = found.into_iter().map(|f| {
+        let count = seen.entry(f.total.number).or_default();
+        *count += 1;
+        ((*count - 1) / FEW, f)
+    });
+    let mut placed: Vec<(usize, Found<'_>)> = placed.collect();
+    placed.sort_by_key(|(turn, f)| (*turn, std::cmp::Reverse(f.total.rule.level), f.hit.1, f.hit.0));
+    placed.into_iter().map(|(_, f)| f).collect()
 }
 
 fn about(rule: &Rule) -> Value {

@@ -7,10 +7,10 @@ use casebook_trust::claim::Corpus;
 
 use super::Pick;
 use crate::analyst::account;
-use crate::analyst::kin::brought;
 use crate::analyst::rec::Rec;
 use crate::analyst::seed::patterns;
 use casebook_evidence::facet::{Class, Facet};
+use casebook_evidence::programs::{brought, packages};
 
 /// The time of the main record, unless another one has a stronger basis.
 pub(super) fn time(cited: &[&Pick<'_>]) -> Option<EventTime> {
@@ -48,17 +48,6 @@ pub(in crate::analyst) fn cite(rec: &Rec) -> Citation {
         places.iter().rev().map(|(at, _)| at.saturating_sub(BEFORE)).max_by_key(|from| values_from(*from)).unwrap_or(0);
     let quote: String = rec.raw.char_indices().skip_while(|(at, _)| *at < from).map(|(_, c)| c).take(LENGTH).collect();
     Citation::Literal { call: rec.call.clone(), at: Locator::Pointer(rec.pointer.clone()), quote }
-}
-
-/// The packages in an install command: other sources know the same activity by these names.
-fn installed(rec: &Rec) -> Vec<String> {
-    let Some(command) = rec.facets.get(Facet::Command) else { return Vec::new() };
-    let mut words = command.split_whitespace().skip_while(|w| *w != "install").skip(1);
-    let manager = ["apt", "dnf", "yum", "zypper", "pip", "npm", "brew"].iter().any(|m| command.contains(m));
-    let name = |w: &&str| {
-        w.len() >= 3 && !w.starts_with('-') && w.chars().all(|c| c.is_ascii_alphanumeric() || "+-._".contains(c))
-    };
-    if manager { words.by_ref().filter(name).take(6).map(str::to_owned).collect() } else { Vec::new() }
 }
 
 /// True for names that exist on every system.
@@ -108,7 +97,7 @@ pub(in crate::analyst) fn entities(cited: &[&Rec], corpus: &Corpus) -> Vec<Entit
         let addresses = rec.fields.values().filter(|v| v.parse::<std::net::Ipv4Addr>().is_ok());
         all.extend(addresses.take(4).map(|v| Entity { kind: EntityKind::Address, value: v.clone() }));
     }
-    for package in cited.iter().flat_map(|rec| installed(rec)) {
+    for package in cited.iter().filter_map(|rec| rec.facets.get(Facet::Command)).flat_map(packages) {
         all.insert(Entity { kind: EntityKind::Name, value: package });
     }
     all.into_iter().filter(|e| corpus.has_name(&e.value) && !one_line(&e.value, 300).is_empty()).take(16).collect()

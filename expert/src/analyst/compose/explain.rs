@@ -5,10 +5,11 @@
 //! - it must rest on programs that only an administrator can put in their places
 
 use casebook_evidence::facet::{Class, Facet, process_keys};
+use casebook_evidence::programs::{brought, is_harmless, of_protection, of_the_system};
 use casebook_protocol::{Bearing, Weight};
 
-use super::{Group, Pick, harmless};
-use crate::analyst::kin::{Kin, brought};
+use super::{Group, Pick};
+use crate::analyst::kin::Kin;
 use crate::analyst::rec::Rec;
 use crate::analyst::{Case, account};
 
@@ -32,7 +33,7 @@ pub(super) fn explaining<'g, 'a>(group: &'g Group<'a>, case: &Case, wire: bool) 
         Kin::Same if wire => alerted && on_the_network(p.rec),
         Kin::Joined => wire && on_the_network(p.rec),
         Kin::Same => starts_it(p.rec),
-        Kin::Below => !wire && harmless::is(p.rec),
+        Kin::Below => !wire && is_harmless(&p.rec.facets),
         Kin::Named => !wire && case.round > 1 && on_the_network(p.rec),
         Kin::Above | Kin::Near => false,
     };
@@ -80,59 +81,4 @@ fn privileged(rec: &Rec) -> bool {
 fn is_placed(path: &str, rec: &Rec) -> bool {
     let absolute = path.starts_with('/') || path.get(1..3) == Some(":\\");
     of_the_system(path) || absolute && !brought(path) && !path.contains("..") && privileged(rec)
-}
-
-/// Folders of Windows security software, inside folders where any user may write.
-fn of_protection(path: &str) -> bool {
-    path.to_ascii_lowercase()
-        .get(1..)
-        .is_some_and(|rest| rest.starts_with(r":\programdata\microsoft\windows defender\"))
-}
-
-/// Only an administrator can put a program there.
-pub(super) fn of_the_system(path: &str) -> bool {
-    const UNIX: [&str; 7] = ["/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/", "/opt/", "/etc/"];
-    const SCRIPTS: [&str; 2] = ["/var/lib/dpkg/info/", "/var/lib/dpkg/tmp.ci/"];
-    const WINDOWS: [&str; 3] = [r":\windows\", r":\program files\", r":\program files (x86)\"];
-    /// Folders below these paths where any user may create files.
-    const OPEN: [&str; 6] = [
-        r":\windows\temp\",
-        r":\windows\tasks\",
-        r":\windows\tracing\",
-        r":\windows\system32\tasks\",
-        r":\windows\system32\spool\drivers\color\",
-        r":\windows\debug\wia\",
-    ];
-    if path.contains("..") || path.split_whitespace().count() > 6 {
-        return false;
-    }
-    let lower = path.to_ascii_lowercase();
-    let starts = |list: &[&str], text: &str| list.iter().any(|begin| text.starts_with(begin));
-    let windows = lower.get(1..).is_some_and(|rest| starts(&WINDOWS, rest) && !starts(&OPEN, rest));
-    let unix = starts(&UNIX, path) || starts(&SCRIPTS, path);
-    (windows || unix && !brought(path)) || of_protection(path)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_an_administrator_puts_a_program_into_the_system() {
-        for path in ["/usr/bin/apt", r"C:\Windows\System32\netsh.exe", r"C:\Program Files (x86)\A b\c.exe"] {
-            assert!(of_the_system(path), "{path}");
-        }
-        for path in [
-            r"C:\a\netsh.exe",
-            r"C:\Windows\Temp\a.exe",
-            r"C:\Windows\..\a\b.exe",
-            "/run/user/1000/gitlab-runner",
-            "/var/www/a",
-            "/memfd:a",
-            "/proc/self/exe",
-            "/opt/../tmp/a",
-        ] {
-            assert!(!of_the_system(path), "{path}");
-        }
-    }
 }
