@@ -54,7 +54,7 @@
 
   // A lone change is shown at once. While many come, or while the page takes long, it is fetched less often.
   const OFTEN = 25;
-  const SELDOM = 250;
+  const SELDOM = 600;
   let loading = false;
   let timer = 0;
   let waiting = 0;
