@@ -21,6 +21,8 @@ pub struct Point {
 const WIDTH: f64 = 1000.0;
 const LANE: f64 = 16.0;
 const TOP: f64 = 26.0;
+/// The width of a letter in a label.
+const LETTER: f64 = 6.6;
 /// The width of a break.
 const BREAK: f64 = 56.0;
 /// A pause is a break if it is longer than this many times the rest of its neighbours.
@@ -104,6 +106,7 @@ pub fn axis(zone: &Zone, points: &[Point], marker: Option<(Timestamp, &str)>) ->
         .collect();
     let bottom = TOP + LANE * lanes.len().max(2) as f64 + 10.0;
     let height = bottom + 30.0;
+    let ticks: Vec<Tick> = scale.parts.iter().flat_map(|(one, left, width)| ticks(zone, one, *left, *width)).collect();
     let y = |lane: usize| bottom - 12.0 - LANE * lane as f64;
     html! {
         div.chart-wrap {
@@ -111,11 +114,16 @@ pub fn axis(zone: &Zone, points: &[Point], marker: Option<(Timestamp, &str)>) ->
             @for (n, (one, left, width)) in scale.parts.iter().enumerate() {
                 @let right = left + width;
                 line.axis x1=(px(left - 6.0)) x2=(px(right + 6.0)) y1=(px(bottom)) y2=(px(bottom)) {}
-                (ticks(zone, one, *left, *width, bottom))
                 @if let Some((next, at, _)) = scale.parts.get(n + 1) {
                     line.dash x1=(px(right + 6.0)) x2=(px(at - 6.0)) y1=(px(bottom)) y2=(px(bottom)) {}
                     text.big x=(px(f64::midpoint(right, *at))) y=(px(bottom - 7.0)) text-anchor="middle" { (age(between(one.to, next.from))) }
                 }
+            }
+            @for tick in &ticks {
+                line.axis x1=(px(tick.x)) x2=(px(tick.x)) y1=(px(bottom)) y2=(px(bottom + 5.0)) {}
+            }
+            @for tick in labelled(&ticks) {
+                text x=(px(tick.x)) y=(px(bottom + 19.0)) text-anchor=(tick.anchor) { (tick.label) }
             }
             @if let Some((at, label)) = marker {
                 @let x = scale.x(at);
@@ -138,24 +146,58 @@ pub fn axis(zone: &Zone, points: &[Point], marker: Option<(Timestamp, &str)>) ->
     }
 }
 
+struct Tick {
+    x: f64,
+    anchor: &'static str,
+    label: String,
+}
+
+impl Tick {
+    /// Where its label begins and ends.
+    fn span(&self) -> (f64, f64) {
+        let width = LETTER * self.label.chars().count() as f64;
+        let left = match self.anchor {
+            "start" => self.x,
+            "end" => self.x - width,
+            _ => self.x - width / 2.0,
+        };
+        (left, left + width)
+    }
+}
+
 /// The start of a stretch, its end, and what fits between.
-fn ticks(zone: &Zone, one: &Stretch, left: f64, width: f64, bottom: f64) -> Markup {
+fn ticks(zone: &Zone, one: &Stretch, left: f64, width: f64) -> Vec<Tick> {
     let length = between(one.from, one.to);
     // Labels have seconds: two ticks in one second would have the same.
     let seconds = length.as_secs();
     let number = ((width / 130.0).floor() as u32).clamp(1, 7).min(u32::try_from(seconds.max(1)).unwrap_or(u32::MAX));
-    let first = if width < 60.0 || seconds == 0 { 0 } else { number };
-    html! {
-        @for n in 0..=first {
-            @let share = f64::from(n) / f64::from(number);
-            @let x = left + width * share;
-            @let at = one.from + jiff::SignedDuration::try_from(length.mul_f64(share)).unwrap_or_default();
-            line.axis x1=(px(x)) x2=(px(x)) y1=(px(bottom)) y2=(px(bottom + 5.0)) {}
-            text x=(px(x)) y=(px(bottom + 19.0)) text-anchor=(if n == 0 && left < 20.0 { "start" } else if x > WIDTH - 40.0 { "end" } else { "middle" }) {
-                (if length > Duration::from_secs(86_400) { zone.minute(at) } else { zone.clock(at) })
+    let last = if width < 60.0 || seconds == 0 { 0 } else { number };
+    let tick = |n: u32| {
+        let share = f64::from(n) / f64::from(number);
+        let x = left + width * share;
+        let at = one.from + jiff::SignedDuration::try_from(length.mul_f64(share)).unwrap_or_default();
+        let label = if length > Duration::from_secs(86_400) { zone.minute(at) } else { zone.clock(at) };
+        let at_edge = if x > WIDTH - 40.0 { "end" } else { "middle" };
+        Tick { x, anchor: if n == 0 && left < 20.0 { "start" } else { at_edge }, label: label.to_string() }
+    };
+    (0..=last).map(tick).collect()
+}
+
+/// The ticks whose labels do not cover each other. The first and the last one stay.
+fn labelled(ticks: &[Tick]) -> Vec<&Tick> {
+    let covers = |a: &Tick, b: &Tick| b.span().0 < a.span().1 + 4.0;
+    let mut kept: Vec<&Tick> = Vec::new();
+    for (n, tick) in ticks.iter().enumerate() {
+        if n + 1 == ticks.len() {
+            while kept.len() > 1 && kept.last().is_some_and(|before| covers(before, tick)) {
+                let _ = kept.pop();
             }
         }
+        if kept.last().is_none_or(|before| !covers(before, tick)) {
+            kept.push(tick);
+        }
     }
+    kept
 }
 
 #[cfg(test)]
@@ -175,6 +217,21 @@ mod tests {
         let places: Vec<f64> = times.iter().map(|t| scale.x(*t)).collect();
         assert!(places.iter().zip(places.iter().skip(1)).all(|(a, b)| a < b), "{places:?}");
         assert!(places.iter().all(|x| (0.0..=WIDTH).contains(x)), "{places:?}");
+    }
+
+    #[test]
+    fn labels_do_not_cover_each_other() {
+        // The last stretch has one moment at the right edge, a break away from the one before.
+        let times: Vec<Timestamp> = (0..40).chain(600..660).chain([5_000]).map(at).collect();
+        let scale = Scale::of(&times);
+        let zone = Zone::default();
+        let ticks: Vec<Tick> =
+            scale.parts.iter().flat_map(|(one, left, width)| ticks(&zone, one, *left, *width)).collect();
+        let shown = labelled(&ticks);
+        let spans: Vec<(f64, f64)> = shown.iter().map(|tick| tick.span()).collect();
+        assert!(spans.iter().zip(spans.iter().skip(1)).all(|(a, b)| a.1 < b.0), "{spans:?}");
+        assert!(shown.len() < ticks.len(), "{spans:?}");
+        assert_eq!(shown.last().map(|tick| tick.label.as_str()), ticks.last().map(|tick| tick.label.as_str()));
     }
 
     #[test]
