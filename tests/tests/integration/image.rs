@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use casebook_runtime::process;
 use casebook_tests::podman::{IMAGE, Podman, said};
+use casebook_tests::thirdparty;
 use serde_json::Value;
 
 mod tools;
@@ -167,9 +168,14 @@ fn compose_file_is_accepted_by_docker_compose() {
         eprintln!("skipped: {why}");
         return;
     }
+    let two = thirdparty::python(&[thirdparty::COMPOSE]).with_file_name("docker-compose");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("deploy/compose");
-    let mut command = Command::new("docker-compose");
-    command.args(["--profile", "observe", "--profile", "commands", "config"]).current_dir(folder);
-    let shown = said(&mut command).unwrap();
-    assert!(shown.contains("127.0.0.1:7420") && shown.contains("internal: true"), "{shown}");
+    let version = said(Command::new(&two).arg("version")).unwrap();
+    assert!(version.contains(" v2."), "{version}");
+    for compose in [Path::new("docker-compose"), &two] {
+        let mut command = Command::new(compose);
+        command.args(["--profile", "observe", "--profile", "commands", "config"]).current_dir(&folder);
+        let shown = said(&mut command).unwrap();
+        assert!(shown.contains("127.0.0.1") && shown.contains("7420") && shown.contains("internal: true"), "{shown}");
+    }
 }
