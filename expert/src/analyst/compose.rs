@@ -143,10 +143,7 @@ fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
             // A person works for minutes; programs make connections all the time.
             let by_hand = acts && (change || matches!(rec.class(), Class::ProcessStart | Class::ApiCall));
             let near = apart <= if by_hand { 600.0 } else { 120.0 } || case.sources.few() || case.round > 1;
-            // A short log of a program, not of connections.
-            let wired = [Facet::SrcIp, Facet::DstIp].iter().any(|facet| rec.facets.get(*facet).is_some());
-            let terse = !wired && case.sources.terse(&rec.source);
-            let spoken_of = apart <= 120.0 && case.of_another_system(rec) || terse;
+            let spoken_of = apart <= 120.0 && case.of_another_system(rec);
             // If the processes around the alert are known, the others on the host are not of it.
             let other =
                 rec.class() == Class::ProcessStart && case.round == 1 && case.with(|k| k == Kin::Above).count() > 0;

@@ -50,11 +50,6 @@ impl Sources {
     pub(super) const fn few(&self) -> bool {
         self.records <= FEW
     }
-
-    /// A log with so few records has only what its program finds worth a record.
-    pub(super) fn terse(&self, source: &str) -> bool {
-        self.sizes.get(source).is_some_and(|size| *size <= 10)
-    }
 }
 
 pub(super) fn sources_of(done: &[Done]) -> Sources {
