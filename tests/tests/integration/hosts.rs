@@ -15,12 +15,15 @@ fn team_across_hosts_survives_cuts_losses_and_restarts() {
     run::program("casebook-hub");
     let begun = Instant::now();
     let mut lab = Command::new(env!("CARGO_BIN_EXE_casebook-lab"));
-    let output = lab.arg("hosts").env("CASEBOOK_NATS_SERVER", server).output().unwrap();
+    // The case of slow links takes more than a minute: `casebook-lab hosts --case slow`.
+    let cases = ["Leader", "Server", "Hub", "Worker", "Quorum", "Rolling"];
+    let named = cases.iter().flat_map(|case| ["--case".to_owned(), case.to_lowercase()]);
+    let output = lab.arg("hosts").args(named).env("CASEBOOK_NATS_SERVER", server).output().unwrap();
     let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     assert!(output.status.success(), "{said}");
     println!("{said}\n{:.0} s", begun.elapsed().as_secs_f64());
-    for case in ["Leader", "Server", "Hub", "Worker", "Quorum", "Rolling", "Slow"] {
+    for case in cases {
         assert!(said.contains(&format!("{case}: finished")), "{said}");
     }
-    assert!(said.contains("21 investigations"), "{said}");
+    assert!(said.contains("18 investigations"), "{said}");
 }
