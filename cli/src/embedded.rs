@@ -69,7 +69,9 @@ pub trait Observer: Send {
     fn begun(&mut self, _: &InvestigationId, _: Begun) {}
     /// Models played this investigation so far, but none are given now: the built-in analyst continues.
     fn without_models(&mut self, _: &BTreeSet<String>) {}
-    /// Called once for each event, in order.
+    /// Called once for each event that was recorded before this process began, in order.
+    fn earlier(&mut self, _: &Recorded) {}
+    /// Called once for each further event, in order.
     fn recorded(&mut self, _: &Recorded) {}
 }
 
@@ -313,7 +315,7 @@ impl Engine {
         })
     }
 
-    /// Shows `entry`, and first the events that the bus lost, from the log.
+    /// Shows `entry`, and first what came before it in the log: events of an earlier process, or those that the bus lost.
     async fn show(
         &self,
         id: &InvestigationId,
@@ -321,13 +323,14 @@ impl Engine {
         next: &mut Option<u64>,
         observer: &mut dyn Observer,
     ) -> Result<(), Failure> {
-        let expected = *next.get_or_insert(entry.seq);
+        let expected = next.unwrap_or(1);
         if entry.seq < expected {
             return Ok(());
         }
         if entry.seq > expected {
-            let missed = self.store.log(id, expected).await?;
-            missed.iter().filter(|e| e.seq < entry.seq).for_each(|e| observer.recorded(e));
+            let before = self.store.log(id, expected).await?;
+            let before = before.iter().filter(|e| e.seq < entry.seq);
+            before.for_each(|e| if next.is_none() { observer.earlier(e) } else { observer.recorded(e) });
         }
         observer.recorded(&entry);
         *next = Some(entry.seq + 1);

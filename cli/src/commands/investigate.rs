@@ -208,6 +208,13 @@ impl Observer for Watcher<'_> {
         }
     }
 
+    fn earlier(&mut self, entry: &Recorded) {
+        match &mut self.view {
+            View::Steps(teller) => drop(teller.tell(&entry.event)),
+            View::Summary(summary, _) => drop(summary.take(&entry.event)),
+        }
+    }
+
     fn recorded(&mut self, entry: &Recorded) {
         let screen = &mut *self.screen;
         match &mut self.view {

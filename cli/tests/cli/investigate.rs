@@ -213,6 +213,25 @@ fn what_a_person_types_from_alert_to_verified_report() {
 }
 
 #[test]
+fn resumed_in_the_middle_of_a_round_it_counts_the_whole_round() {
+    let folder = tempfile::tempdir().unwrap();
+    evidence(&folder.path().join("logs"));
+    let failure = stopped(folder.path(), 12).0.unwrap_err();
+    assert_eq!(failure.exit, Exit::Unfinished);
+    let data = folder.path().join("data");
+    let home = Home::open(&data).unwrap();
+    let id = run(async { home.store.investigations().await }).unwrap().remove(0);
+    drop(home);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_casebook"));
+    command.args(["resume", id.as_str(), "--data"]).arg(&data).current_dir(folder.path());
+    let output = command.env_remove("CASEBOOK_LOG").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("Round ")).collect();
+    assert!(lines[0].starts_with("Round 1   discovery: "), "{text}");
+    assert!(!text.contains("Round 0"), "{text}");
+}
+
+#[test]
 fn demo_prints_at_most_sixty_lines_and_writes_its_report() {
     let folder = tempfile::tempdir().unwrap();
     let demo = |verbose: &[&str]| {
