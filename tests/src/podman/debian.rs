@@ -22,7 +22,7 @@ pub(super) fn root(folder: &Path) -> Result<PathBuf> {
     command.env("TMPDIR", folder);
     command.args(["--quiet", "--variant=apt", "--dpkgopt=force-unsafe-io"]);
     command.arg(format!("--aptopt={}", settings.display()));
-    // A proxy of this machine may sign with an authority of its own.
+    // A proxy may present certificates of its own authority, which this machine trusts.
     let authorities = "/usr/local/share/ca-certificates";
     command.arg(format!("--setup-hook=mkdir -p \"$1{authorities}\""));
     command.arg(format!("--customize-hook=upload {AUTHORITIES} {authorities}/machine.crt"));
