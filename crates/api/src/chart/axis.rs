@@ -221,17 +221,21 @@ mod tests {
 
     #[test]
     fn labels_do_not_cover_each_other() {
-        // The last stretch has one moment at the right edge, a break away from the one before.
-        let times: Vec<Timestamp> = (0..40).chain(600..660).chain([5_000]).map(at).collect();
-        let scale = Scale::of(&times);
-        let zone = Zone::default();
-        let ticks: Vec<Tick> =
-            scale.parts.iter().flat_map(|(one, left, width)| ticks(&zone, one, *left, *width)).collect();
-        let shown = labelled(&ticks);
-        let spans: Vec<(f64, f64)> = shown.iter().map(|tick| tick.span()).collect();
-        assert!(spans.iter().zip(spans.iter().skip(1)).all(|(a, b)| a.1 < b.0), "{spans:?}");
-        assert!(shown.len() < ticks.len(), "{spans:?}");
-        assert_eq!(shown.last().map(|tick| tick.label.as_str()), ticks.last().map(|tick| tick.label.as_str()));
+        // The last stretch is one moment at the right edge, a break away from the one before.
+        let seconds: Vec<i64> = (0..40).chain(600..660).chain([5_000]).collect();
+        // Labels with a date are wider than a break.
+        let hours: Vec<i64> = (0..60).chain(2_000..2_060).map(|hour| hour * 3_600).collect();
+        for times in [seconds, hours] {
+            let times: Vec<Timestamp> = times.into_iter().map(at).collect();
+            let (scale, zone) = (Scale::of(&times), Zone::default());
+            let ticks: Vec<Tick> =
+                scale.parts.iter().flat_map(|(one, left, width)| ticks(&zone, one, *left, *width)).collect();
+            let shown = labelled(&ticks);
+            let spans: Vec<(f64, f64)> = shown.iter().map(|tick| tick.span()).collect();
+            assert!(spans.iter().zip(spans.iter().skip(1)).all(|(a, b)| a.1 < b.0), "{spans:?}");
+            assert!(shown.len() < ticks.len(), "{spans:?}");
+            assert_eq!(shown.last().map(|tick| &tick.label), ticks.last().map(|tick| &tick.label));
+        }
     }
 
     #[test]
