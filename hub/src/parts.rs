@@ -3,8 +3,8 @@
 use std::num::NonZeroUsize;
 use std::panic::resume_unwind;
 
-/// A thread with fewer items costs more than it saves.
-const LEAST: usize = 1_024;
+/// A thread with fewer items costs more than it saves: rows of several events, or single events to verify.
+const LEAST: usize = 128;
 
 /// Gives `work` parts of `all` in threads of their own, each with the place of its first item; the results in order.
 pub(crate) fn in_parts<T: Sync, R: Send>(all: &[T], work: impl Fn(usize, &[T]) -> R + Sync) -> Vec<R> {

@@ -32,20 +32,20 @@ pub fn unhex(text: &str) -> Option<Vec<u8>> {
 pub fn canonical_json<T: Serialize + ?Sized>(value: &T) -> String {
     let text = serde_json::to_string(value).expect("what is hashed can be written as JSON");
     let mut out = String::with_capacity(text.len());
-    sorted(&text, &mut out);
+    sorted(&text, &mut out, &mut String::new());
     out
 }
 
 /// Writes the value at the start of `text`, which has no white space, with sorted keys. Returns what follows it. Each event is
-/// hashed, so no tree of values is built.
-fn sorted<'t>(text: &'t str, out: &mut String) -> &'t str {
+/// hashed, so no tree of values is built. `spare` is overwritten.
+fn sorted<'t>(text: &'t str, out: &mut String, spare: &mut String) -> &'t str {
     match text.as_bytes().first() {
-        Some(b'{') => object(text, out),
+        Some(b'{') => object(text, out, spare),
         Some(b'[') => {
             let mut rest = text;
             while let Some(next) = rest.strip_prefix(['[', ',']) {
                 out.push_str(cut(rest, 1).0);
-                rest = if next.starts_with(']') { next } else { sorted(next, out) };
+                rest = if next.starts_with(']') { next } else { sorted(next, out, spare) };
             }
             out.push(']');
             cut(rest, 1).1
@@ -63,7 +63,7 @@ fn sorted<'t>(text: &'t str, out: &mut String) -> &'t str {
     }
 }
 
-fn object<'t>(text: &'t str, out: &mut String) -> &'t str {
+fn object<'t>(text: &'t str, out: &mut String, spare: &mut String) -> &'t str {
     out.push('{');
     let first = out.len();
     // Keys, and where the members begin and end in `out`.
@@ -79,13 +79,15 @@ fn object<'t>(text: &'t str, out: &mut String) -> &'t str {
         let (quoted, value) = cut(rest, string(rest));
         out.push_str(quoted);
         out.push(':');
-        rest = sorted(cut(value, 1).1, out);
+        rest = sorted(cut(value, 1).1, out, spare);
         let key = key(quoted);
         in_order &= members.last().is_none_or(|(last, ..)| *last < key);
         members.push((key, begin - first, out.len() - first));
     }
     if !in_order {
-        let written = out.split_off(first);
+        spare.clear();
+        spare.push_str(cut(out, first).1);
+        out.truncate(first);
         // Of a key that is there twice the last one counts.
         members.reverse();
         members.sort_by(|(a, ..), (b, ..)| a.cmp(b));
@@ -94,7 +96,7 @@ fn object<'t>(text: &'t str, out: &mut String) -> &'t str {
             if n > 0 {
                 out.push(',');
             }
-            out.push_str(written.get(*begin..*end).unwrap_or_default());
+            out.push_str(spare.get(*begin..*end).unwrap_or_default());
         }
     }
     out.push('}');

@@ -182,21 +182,36 @@ pub fn intact(id: &ArtifactId, bytes: Vec<u8>) -> Result<Vec<u8>, StoreError> {
     Err(StoreError::Corrupt { what: format!("artifact {id}"), reason })
 }
 
+/// An event with the version of its form.
+pub trait Versioned: DeserializeOwned {
+    fn version(&self) -> u16;
+}
+
+impl Versioned for Recorded {
+    fn version(&self) -> u16 {
+        self.v
+    }
+}
+
 /// Reads a JSON array of events that each have their version in `v`.
 ///
 /// # Errors
 /// [`StoreError::Newer`] if an event has a later version.
-pub fn read_events<T: DeserializeOwned>(what: impl Fn() -> String, bytes: &[u8]) -> Result<Vec<T>, StoreError> {
+pub fn read_events<T: Versioned>(what: impl Fn() -> String, bytes: &[u8]) -> Result<Vec<T>, StoreError> {
     #[derive(Deserialize)]
     struct Version {
         v: u16,
     }
-    let malformed = |e: serde_json::Error| StoreError::Corrupt { what: what(), reason: e.to_string() };
-    // Versions are read first, since the rest of a later version may be unreadable.
-    let versions: Vec<Version> = serde_json::from_slice(bytes).map_err(malformed)?;
-    match versions.iter().map(|version| version.v).max() {
+    let read = serde_json::from_slice::<Vec<T>>(bytes);
+    let versions: Vec<u16> = match &read {
+        Ok(events) => events.iter().map(Versioned::version).collect(),
+        // The rest of a later version may be unreadable.
+        Err(_) => serde_json::from_slice(bytes)
+            .map_or_else(|_| Vec::new(), |versions: Vec<Version>| versions.iter().map(|version| version.v).collect()),
+    };
+    match versions.into_iter().max() {
         Some(found) if found > EVENT_VERSION => Err(StoreError::Newer { what: what(), found, known: EVENT_VERSION }),
-        _ => serde_json::from_slice(bytes).map_err(malformed),
+        _ => read.map_err(|e| StoreError::Corrupt { what: what(), reason: e.to_string() }),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The tables, and the encoding of events in rows.
 
 use casebook_protocol::{Event, InvestigationId, Recorded, Timestamp};
-use casebook_runtime::store::{StoreError, read_events};
+use casebook_runtime::store::{StoreError, Versioned, read_events};
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
@@ -65,6 +65,12 @@ struct Read {
     at: Timestamp,
     hash: String,
     event: Event,
+}
+
+impl Versioned for Read {
+    fn version(&self) -> u16 {
+        self.v
+    }
 }
 
 /// Encodes entries that are appended together as one row, keyed by the number of the last.
