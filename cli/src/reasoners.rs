@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use casebook_agent::model::Model;
 use casebook_agent::model::brief::Brief;
-use casebook_agent::model::config::Config;
+use casebook_agent::model::config::{ANALYST, Config};
 use casebook_agent::model::open::Models;
 use casebook_agent::model::reasoner::assign;
 use casebook_agent::model::reword::Prompts;
@@ -13,8 +13,11 @@ use casebook_critic::brief::CriticBrief;
 use casebook_director::brief::DirectorBrief;
 use casebook_expert::brief::ExpertBrief;
 use casebook_expert::definition::Definition;
-use casebook_expert::team::Team;
+use casebook_expert::team::{Team, TeamFolder};
 use casebook_protocol::Member;
+
+use crate::failure::Failure;
+use crate::models;
 
 #[derive(Clone, Default)]
 pub struct Reasoners {
@@ -38,6 +41,28 @@ impl Reasoners {
     #[must_use]
     pub fn with_prompts(self, prompts: Prompts) -> Self {
         Self { prompts: Some(Arc::new(prompts)), ..self }
+    }
+
+    /// The same models file with the model `name`, or the built-in analyst, in every role.
+    pub fn with_model(&self, name: &str, team: Option<&TeamFolder>) -> Result<Self, Failure> {
+        match &self.models {
+            Some(models) => {
+                let config = models::with_models((*models.config).clone(), &[name.to_owned()])?;
+                let client = models::client(&config)?;
+                Ok(Self { models: Some(Models { config: Arc::new(config), models: client }), ..self.clone() })
+            }
+            None if name == ANALYST => models::without_file(team).map(|()| Self::analyst()),
+            None => Err(Failure::usage(
+                format!("no models file is given, so there is no model {name:?}"),
+                "start with --models FILE",
+            )),
+        }
+    }
+
+    /// The names that [`Self::with_model`] knows.
+    pub fn names(&self) -> Vec<String> {
+        let of_file = self.models.iter().flat_map(|models| models.config.models());
+        [ANALYST.to_owned()].into_iter().chain(of_file.map(|profile| profile.name.clone())).collect()
     }
 
     /// Whether a model may play a role.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use casebook_api::team::{Body, Launched, Team, Wanted};
+use casebook_api::team::{Backtest, Body, Launched, Repeat, Team, Wanted};
 use casebook_evidence::{Catalog, EvidenceTools};
 use casebook_hub::archive;
 use casebook_hub::intake::{Source, Wish};
@@ -21,12 +21,16 @@ use crate::home::Home;
 use crate::loading::{index_folder, whole_path};
 use crate::reasoners::Reasoners;
 use crate::stop::Stop;
+use backtests::Backtests;
+
+mod backtests;
 
 /// Requests that wait for the thread of the actors.
 const WAITING: usize = 64;
 /// The name of the evidence that the command names.
 const GIVEN: &str = "evidence";
 const UPLOADS: &str = "uploads";
+const ENDED: &str = "the server is stopping";
 
 pub struct Setup {
     pub sources: Sources,
@@ -34,10 +38,18 @@ pub struct Setup {
     pub budget: Budget,
 }
 
-struct Request {
-    alert: Vec<u8>,
-    wanted: Wanted,
-    reply: oneshot::Sender<Result<Launched, String>>,
+enum Request {
+    Open {
+        alert: Vec<u8>,
+        wanted: Wanted,
+        reply: oneshot::Sender<Result<Launched, String>>,
+    },
+    /// Runs the backtest with this number.
+    Repeat {
+        n: u64,
+        repeat: Repeat,
+        reasoners: Reasoners,
+    },
 }
 
 /// What pages ask. The work itself is done by [`Work`].
@@ -45,11 +57,12 @@ pub struct Desk {
     data: PathBuf,
     given: Sources,
     budget: Budget,
-    models: bool,
+    reasoners: Reasoners,
     requests: mpsc::Sender<Request>,
     /// Evidence that was looked at, by folder.
     open: Mutex<BTreeMap<PathBuf, Arc<Catalog>>>,
     used: Used,
+    backtests: Arc<Backtests>,
 }
 
 /// The bodies of evidence over which an alert was investigated.
@@ -57,6 +70,7 @@ type Used = Arc<Mutex<BTreeSet<String>>>;
 
 pub struct Work {
     used: Used,
+    backtests: Arc<Backtests>,
     home: Home,
     setup: Setup,
     requests: mpsc::Receiver<Request>,
@@ -71,17 +85,22 @@ impl Desk {
             data: home.folder.clone(),
             given: setup.sources.clone(),
             budget: setup.budget,
-            models: setup.models.has_models(),
+            reasoners: setup.models.clone(),
             requests,
             open: Mutex::default(),
             used: Used::default(),
+            backtests: Arc::default(),
         };
-        let used = Arc::clone(&desk.used);
-        (Arc::new(desk), Work { used, home, setup, requests: received, teams: BTreeMap::new() })
+        let (used, backtests) = (Arc::clone(&desk.used), Arc::clone(&desk.backtests));
+        (Arc::new(desk), Work { used, backtests, home, setup, requests: received, teams: BTreeMap::new() })
     }
 
     fn opened(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Arc<Catalog>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn ask(&self, request: Request) -> Result<(), String> {
+        self.requests.send(request).await.map_err(|_| ENDED.to_owned())
     }
 
     fn has_team(&self) -> bool {
@@ -141,10 +160,26 @@ impl Team for Desk {
 
     async fn open(&self, alert: &[u8], wanted: Wanted) -> Result<Launched, String> {
         let (reply, answer) = oneshot::channel();
-        let request = Request { alert: alert.to_vec(), wanted, reply };
-        let ended = || "the server is stopping".to_owned();
-        self.requests.send(request).await.map_err(|_| ended())?;
-        answer.await.map_err(|_| ended())?
+        self.ask(Request::Open { alert: alert.to_vec(), wanted, reply }).await?;
+        answer.await.map_err(|_| ENDED)?
+    }
+
+    async fn repeat(&self, repeat: Repeat) -> Result<u64, String> {
+        let reasoners = match &repeat.model {
+            None => self.reasoners.clone(),
+            Some(name) => self.reasoners.with_model(name, self.given.team.as_deref()).map_err(|f| f.what)?,
+        };
+        let n = self.backtests.begin(repeat.clone());
+        self.ask(Request::Repeat { n, repeat, reasoners }).await?;
+        Ok(n)
+    }
+
+    fn backtests(&self) -> Vec<Backtest> {
+        self.backtests.all()
+    }
+
+    fn models(&self) -> Vec<String> {
+        self.reasoners.names()
     }
 
     fn budget(&self) -> Budget {
@@ -177,7 +212,11 @@ impl Team for Desk {
         vec![
             row(
                 "Who thinks",
-                if self.models { "models of the models file".into() } else { "the built-in analyst".into() },
+                if self.reasoners.has_models() {
+                    "models of the models file".into()
+                } else {
+                    "the built-in analyst".into()
+                },
             ),
             row("Investigates", if self.has_team() { "yes".into() } else { "no: this server only reads".into() }),
             row("Model calls", budget.model_calls.to_string()),
@@ -200,10 +239,21 @@ impl Work {
             tokio::select! {
                 biased;
                 () = stop.wait() => break,
-                Some(request) = self.requests.recv() => {
-                    let opened = self.open(&request.alert, &request.wanted, stop).await;
-                    // The page that asked may be gone; the investigation goes on.
-                    let _ = request.reply.send(opened);
+                Some(request) = self.requests.recv() => match request {
+                    Request::Open { alert, wanted, reply } => {
+                        let opened = self.open(&alert, &wanted, stop).await;
+                        // The page that asked may be gone; the investigation goes on.
+                        let _ = reply.send(opened);
+                    }
+                    Request::Repeat { n, repeat, reasoners } => {
+                        let home = Home::with(&self.home.folder, Arc::clone(&self.home.store));
+                        // The evidence is that of the investigation.
+                        let sources = Sources { evidence: None, ..self.setup.sources.clone() };
+                        let (backtests, stop) = (Arc::clone(&self.backtests), stop.clone());
+                        tokio::task::spawn_local(async move {
+                            backtests.run(n, &repeat, &home, &sources, &reasoners, stop).await;
+                        });
+                    }
                 }
             }
         }

@@ -164,6 +164,8 @@
     toggle();
   }
   if (scope && scope !== "none") listen();
+  // What this server does not record has no events.
+  const soon = setInterval(() => { if (document.querySelector("[data-soon]")) changed(); else clearInterval(soon); }, 1000);
 
   // ---- Replay ------------------------------------------------------------------------------------------------
   const calm = matchMedia("(prefers-reduced-motion: reduce)");

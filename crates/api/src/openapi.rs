@@ -99,6 +99,7 @@ fn operation(route: &Route) -> Value {
         Done(_) => json!({}),
     };
     let good = match route.verb {
+        Post if route.endpoint == Endpoint::Repeat => "202",
         Post | Put => "201",
         Delete => "204",
         Verb::Get => "200",
@@ -131,10 +132,11 @@ fn operation(route: &Route) -> Value {
     ]);
     let body = match route.endpoint {
         Endpoint::Launch => json!({"application/json": {"schema": refer("Launch")}}),
+        Endpoint::Repeat => json!({"application/json": {"schema": refer("Repeat")}}),
         Endpoint::Upload => json!({"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}),
         _ => return Value::Object(out),
     };
-    out.insert("requestBody".to_owned(), json!({"required": route.endpoint == Endpoint::Launch, "content": body}));
+    out.insert("requestBody".to_owned(), json!({"required": route.endpoint != Endpoint::Upload, "content": body}));
     Value::Object(out)
 }
 
@@ -185,6 +187,13 @@ fn schemas() -> Value {
         "Records": any(),
         "Report": object(&[("casebook_report", number()), ("investigation", text()), ("verdict", text()), ("summary", text()), ("findings", list())]),
         "Comparison": any(),
+        "Repeat": {"type": "object", "required": ["investigation"], "additionalProperties": false,
+            "properties": {
+                "investigation": {"type": "string", "description": "the id of a closed investigation"},
+                "from_round": {"type": "integer", "minimum": 1, "maximum": u32::MAX, "description": "rounds before this one stay as they were; 1 unless given"},
+                "model": {"type": "string", "description": "a model of the models file, or analyst, for every role; those of the server unless given"}}},
+        "Backtest": object(&[("n", number()), ("investigation", text()), ("from_round", number()), ("model", maybe("string")),
+            ("state", json!({"enum": ["running", "done", "failed"]})), ("round", number()), ("events", number()), ("why", maybe("string")), ("comparison", maybe("object"))]),
         "Insights": object(&[("investigations", number()), ("verdicts", any()), ("bands", list()), ("rules", any()), ("tools", any())]),
         "Body": object(&[("name", text()), ("about", text()), ("removable", flag())]),
         "Settings": any(),

@@ -1,7 +1,9 @@
 //! Who investigates. The program that serves the pages implements it over the roles that it runs.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
-use casebook_protocol::{Budget, InvestigationId};
+use casebook_protocol::{Budget, InvestigationId, Report};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -32,6 +34,36 @@ pub struct Wanted {
     pub budget: Option<Budget>,
 }
 
+/// How a finished investigation is to be repeated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repeat {
+    pub investigation: InvestigationId,
+    /// Rounds before this one stay as they were.
+    pub from_round: u32,
+    /// A model of the models file, or `analyst`, for every role; none: those that the server uses.
+    pub model: Option<String>,
+}
+
+/// A repeated investigation. It is not recorded, and the server forgets it when it ends.
+#[derive(Debug, Clone)]
+pub struct Backtest {
+    /// From 1.
+    pub n: u64,
+    pub repeat: Repeat,
+    pub round: u32,
+    /// Events so far, with those of earlier rounds.
+    pub events: u64,
+    pub outcome: Outcome,
+}
+
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    Running,
+    Done(Arc<Report>),
+    /// What to tell the person.
+    Failed(String),
+}
+
 #[async_trait]
 pub trait Team: Send + Sync + 'static {
     /// The evidence that an alert can be investigated with.
@@ -39,6 +71,15 @@ pub trait Team: Send + Sync + 'static {
 
     /// Errors are messages for the person.
     async fn open(&self, alert: &[u8], wanted: Wanted) -> Result<Launched, String>;
+
+    /// Begins a backtest, and gives its number. Errors are messages for the person.
+    async fn repeat(&self, repeat: Repeat) -> Result<u64, String>;
+
+    /// The backtests since the start of this server, without the oldest of many.
+    fn backtests(&self) -> Vec<Backtest>;
+
+    /// The models by which an investigation can be repeated.
+    fn models(&self) -> Vec<String>;
 
     /// The most that an investigation may use.
     fn budget(&self) -> Budget;

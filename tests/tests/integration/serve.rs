@@ -60,6 +60,22 @@ impl Asked {
         }
         panic!("{id} does not end");
     }
+
+    async fn repeat(&self, body: &Value) -> (u16, Value) {
+        let answer = self.ask(Method::POST, "/backtests", body.to_string().into_bytes()).await;
+        (answer.status().as_u16(), self::body(answer).await)
+    }
+
+    async fn repeated(&self, n: &Value) -> Value {
+        for _ in 0..1_200 {
+            let now = self.get(&format!("/backtests/{n}")).await;
+            if now["state"] != "running" {
+                return now;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        panic!("backtest {n} does not end");
+    }
 }
 
 async fn body(answer: Response) -> Value {
@@ -262,4 +278,55 @@ async fn a_server_shows_within_a_second_what_another_process_records() {
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_are_those_of_the_description_for_any_request() {
     println!("{}", contract::check(8).await.unwrap());
+}
+
+/// The record stays as it is, and the same analyst comes to the same findings again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_closed_investigation_is_repeated_and_compared() {
+    let data = tempfile::tempdir().unwrap();
+    let case = case();
+    let server = serve(data.path(), &["--evidence", case.join("evidence").to_str().unwrap()]);
+    let alert: Value = serde_json::from_str(&std::fs::read_to_string(case.join("alert.json")).unwrap()).unwrap();
+    let (_, launched) = server.launch(&json!({"alert": alert})).await;
+    let id = launched["investigation"].as_str().unwrap();
+    assert_eq!(server.repeat(&json!({"investigation": id})).await.0, 409, "it is not closed");
+    let before = server.closed(id).await;
+    let refused = [
+        (json!({"investigation": "no-such"}), 404, "not found"),
+        (json!({"investigation": id, "from_round": 99}), 404, "it has no round 99: its rounds are 1 to 3"),
+        (json!({"investigation": id, "from_round": "2"}), 422, "expected a JSON number"),
+        (json!({"investigation": id, "model": "big"}), 404, "no model has the name \"big\"; known: analyst"),
+        (json!({"investigation": id, "models": "big"}), 422, "/models: unknown field"),
+        (json!({"from_round": 1}), 422, "/investigation: expected"),
+    ];
+    for (body, status, why) in refused {
+        let (got, answer) = server.repeat(&body).await;
+        assert!(got == status && answer["detail"].as_str().unwrap().contains(why), "{body}: {got} {answer}");
+    }
+    assert_eq!(server.get("/backtests").await["items"], json!([]), "what is refused does not begin");
+    let absent = server.ask(Method::GET, "/backtests/1", Vec::new()).await;
+    assert_eq!(absent.status(), 404);
+
+    let (status, begun) = server.repeat(&json!({"investigation": id, "from_round": 2, "model": "analyst"})).await;
+    assert_eq!((status, &begun["state"], &begun["n"]), (202, &json!("running"), &json!(1)), "{begun}");
+    let done = server.repeated(&begun["n"]).await;
+    let compared = &done["comparison"];
+    assert_eq!((&done["state"], &compared["from_round"]), (&json!("done"), &json!(2)), "{}", done["why"]);
+    assert_eq!(compared["then"]["verdict"], compared["now"]["verdict"]);
+    let both = compared["findings"]["in_both"].as_array().unwrap();
+    let same = |one: &&Value| one["same_claim"] == true && one["then"] == one["now"];
+    assert!(!both.is_empty() && both.iter().all(|one| same(&one)), "{both:?}");
+    assert_eq!((&compared["findings"]["only_then"], &compared["findings"]["only_now"]), (&json!([]), &json!([])));
+    assert_eq!(server.get(&format!("/investigations/{id}")).await, before, "the record is not changed");
+    assert_eq!(server.get("/investigations").await["items"].as_array().unwrap().len(), 1);
+
+    let client = Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+    let form = client.post(format!("{}/compare/backtest", server.base)).bearer_auth(&server.key);
+    let form = form.header("content-type", "application/x-www-form-urlencoded");
+    let sent = form.body(format!("investigation={id}&from_round=&model=")).send().await.unwrap();
+    assert_eq!((sent.status().as_u16(), sent.headers()["location"].to_str().unwrap()), (303, "/backtests/2"));
+    assert_eq!(server.repeated(&json!(2)).await["state"], "done");
+    let page = client.get(format!("{}/backtests/2", server.base)).bearer_auth(&server.key).send().await.unwrap();
+    let page = String::from_utf8(page.bytes().await.unwrap().to_vec()).unwrap();
+    assert!(page.contains("is not recorded") && page.contains("Findings that moved"), "{page}");
 }

@@ -13,11 +13,11 @@ use casebook_hub::verify;
 use casebook_index::Sort;
 use casebook_protocol::{MAX_ALERT_BYTES, Recorded};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::pages::Asked;
 use super::read::{self, Moment};
-use super::{App, answer, feed, one, upload};
+use super::{App, answer, backtests, feed, one, upload};
 use crate::cases::Trouble;
 use crate::model::limits::Limits;
 use crate::model::verified::Verified;
@@ -141,6 +141,9 @@ async fn dispatch(app: &Arc<App>, endpoint: Endpoint, call: Call, body: Body) ->
         Endpoint::Remove => upload::remove(app, call.named("upload")).await,
         Endpoint::Verify => verified(app, &call).await,
         Endpoint::Compare => one::compare(app, &call).await,
+        Endpoint::Backtests => Ok(backtests::all(app)),
+        Endpoint::Repeat => backtests::begin(app, &call, body).await,
+        Endpoint::Backtest => backtests::one(app, &call).await,
         endpoint => one::dispatch(app, endpoint, &call).await,
     }
 }
@@ -222,24 +225,34 @@ async fn verified(app: &App, call: &Call) -> Result<Response, Problem> {
 /// The fields of a launch.
 const LAUNCH: [&str; 4] = ["alert", "source", "again", "limits"];
 
-async fn launch(app: &App, call: &Call, body: Body) -> Result<Response, Problem> {
+/// The JSON object of a request, with fields that are known.
+pub(super) async fn object(
+    call: &Call,
+    body: Body,
+    most: usize,
+    known: &[&str],
+) -> Result<Map<String, Value>, Problem> {
     let kind = call.asked.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if !kind.starts_with("application/json") {
         return Err(Problem::new(Kind::Media, "expected a body of type application/json"));
     }
-    // The alert, and what names the evidence.
-    let most = MAX_ALERT_BYTES + 4096;
     let bytes = to_bytes(body, most).await;
     let bytes = bytes.map_err(|_| Problem::new(Kind::TooLarge, format!("expected at most {most} bytes")))?;
     let body: Value = serde_json::from_slice(&bytes)
         .map_err(|e| Problem::new(Kind::Unreadable, format!("the body is not JSON: {e}")))?;
-    let Value::Object(fields) = &body else {
-        return Err(Problem::new(Kind::Invalid, "expected an object with `alert`"));
+    let Value::Object(fields) = body else {
+        let first = known.first().copied().unwrap_or_default();
+        return Err(Problem::new(Kind::Invalid, format!("expected an object with `{first}`")));
     };
-    if let Some(name) = fields.keys().find(|name| !LAUNCH.contains(&name.as_str())) {
-        let known = LAUNCH.join(", ");
-        return Err(Problem::new(Kind::Invalid, format!("/{name}: unknown field; known: {known}")));
+    if let Some(name) = fields.keys().find(|name| !known.contains(&name.as_str())) {
+        return Err(Problem::new(Kind::Invalid, format!("/{name}: unknown field; known: {}", known.join(", "))));
     }
+    Ok(fields)
+}
+
+async fn launch(app: &App, call: &Call, body: Body) -> Result<Response, Problem> {
+    // The alert, and what names the evidence.
+    let fields = object(call, body, MAX_ALERT_BYTES + 4096, &LAUNCH).await?;
     let alert = fields.get("alert").filter(|alert| alert.is_object());
     let alert = alert.ok_or_else(|| Problem::new(Kind::Invalid, "/alert: expected an object"))?;
     let source = match fields.get("source") {

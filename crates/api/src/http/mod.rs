@@ -21,6 +21,7 @@ use access::Access;
 pub mod access;
 mod answer;
 mod api;
+mod backtests;
 mod feed;
 mod forms;
 mod guard;

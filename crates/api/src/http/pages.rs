@@ -16,7 +16,7 @@ use casebook_trust::Backing;
 use serde_json::{Map, Value, json};
 
 use super::read::{self, Query};
-use super::{App, answer, forms};
+use super::{App, answer, backtests, forms};
 use casebook_index::{Sort, Wanted};
 
 use crate::cases::Trouble;
@@ -46,6 +46,8 @@ pub(super) fn router() -> Router<Arc<App>> {
         .route("/i/{id}/m/{call}", get(model_call))
         .route("/evidence", get(evidence))
         .route("/compare", get(compare))
+        .route("/compare/backtest", post(backtests::begun))
+        .route("/backtests/{n}", get(backtests::shown))
         .route("/insights", get(insights))
         .route("/launch", get(forms::launch).post(forms::launched).layer(DefaultBodyLimit::max(FORM)))
         .route("/launch/remove", post(forms::removed))
@@ -261,13 +263,14 @@ async fn compare(State(app): State<Arc<App>>, asked: Asked) -> Response {
         let rows = recent(&app, 200).await?;
         let frame = asked.frame(&app);
         let chosen = [asked.get("a"), asked.get("b")];
+        let models = app.team.as_ref().map(|team| team.models()).unwrap_or_default();
         if chosen.iter().any(|id| id.is_empty()) {
-            return Ok(compare_page::page(&frame, &rows, chosen, None));
+            return Ok(compare_page::page(&frame, &rows, chosen, None, &models));
         }
         let a = read::moment(&app, read::id(chosen[0])?, None).await?;
         let b = read::moment(&app, read::id(chosen[1])?, None).await?;
-        let sides = [&a, &b].map(|one| compare_page::Side { row: &one.row, report: &one.report });
-        Ok(compare_page::page(&frame, &rows, chosen, Some(sides)))
+        let sides = [&a, &b].map(|one| compare_page::Side { row: Some(&one.row), report: &one.report });
+        Ok(compare_page::page(&frame, &rows, chosen, Some(sides), &models))
     };
     shown(&app, &asked, page.await)
 }

@@ -19,7 +19,7 @@ pub struct Limits {
 }
 
 /// A whole number from 1, which may be written as `60.0`; `null` is refused.
-fn number<'de, D: Deserializer<'de>, T: TryFrom<u64>>(from: D) -> Result<Option<T>, D::Error> {
+pub(crate) fn number<'de, D: Deserializer<'de>, T: TryFrom<u64>>(from: D) -> Result<Option<T>, D::Error> {
     let given = serde_json::Number::deserialize(from)?;
     // In bounds: a larger number is above every limit.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]

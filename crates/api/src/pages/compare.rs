@@ -10,16 +10,17 @@ use super::parts;
 use crate::model::row::Row;
 
 pub struct Side<'a> {
-    pub row: &'a Row,
+    /// None for a backtest, which is not recorded.
+    pub row: Option<&'a Row>,
     pub report: &'a Report,
 }
 
 #[must_use]
-pub fn page(frame: &Frame, rows: &[Row], chosen: [&str; 2], sides: Option<[Side<'_>; 2]>) -> String {
+pub fn page(frame: &Frame, rows: &[Row], chosen: [&str; 2], sides: Option<[Side<'_>; 2]>, models: &[String]) -> String {
     let choice = |name: &str, title: &str, id: &str| {
         html! {
             div.stack { label for=(name) { (title) }
-                select name=(name) id=(name) { @for row in rows.iter().take(200) { option value=(row.id) selected[row.id.as_str() == id] { (row.title) " · " (row.opened.map_or_else(String::new, |at| frame.zone.second(at))) } } }
+                select name=(name) id=(name) { (options(frame, rows.iter(), id)) }
             }
         }
     };
@@ -31,12 +32,40 @@ pub fn page(frame: &Frame, rows: &[Row], chosen: [&str; 2], sides: Option<[Side<
         } @else {
             form.card.pad.row method="get" action="/compare" { (choice("a", "First", a)) (choice("b", "Second", b)) button.main { "Compare" } }
         }
+        @if frame.investigates { (again(frame, rows, a, models)) }
         @if let Some([a, b]) = sides { (both(frame, &a, &b)) }
     };
     frame.page("Compare", "/compare", Live::Still, &body)
 }
 
-fn both(frame: &Frame, a: &Side<'_>, b: &Side<'_>) -> Markup {
+fn options<'a>(frame: &Frame, rows: impl Iterator<Item = &'a Row>, chosen: &str) -> Markup {
+    html! {
+        @for row in rows.take(200) { option value=(row.id) selected[row.id.as_str() == chosen] { (row.title) " · " (row.opened.map_or_else(String::new, |at| frame.zone.second(at))) } }
+    }
+}
+
+/// The form that begins a backtest.
+fn again(frame: &Frame, rows: &[Row], chosen: &str, models: &[String]) -> Markup {
+    let closed = || rows.iter().filter(|row| row.closed.is_some() && row.round > 0);
+    html! {
+        @if closed().next().is_some() {
+            section.card aria-labelledby="backtest" {
+                header { h2 #backtest { "Backtest" } span.soft.small { "repeats a closed case and shows what differs; the case is not changed" } }
+                form.pad.row method="post" action="/compare/backtest" {
+                    div.stack { label for="investigation" { "Case" } select #investigation name="investigation" { (options(frame, closed(), chosen)) } }
+                    div.stack { label for="model" { "Played by" } select #model name="model" {
+                        option value="" { "as this server plays" }
+                        @for name in models { option value=(name) { (name) } }
+                    } }
+                    div.stack { label for="from_round" { "From round" } input #from_round name="from_round" type="number" min="1" value="1" size="4"; }
+                    button { (Icon::Compare.show()) "Repeat it" }
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn both(frame: &Frame, a: &Side<'_>, b: &Side<'_>) -> Markup {
     let differ: Vec<compare::Row> = compare::rows(a.report, b.report);
     let (pairs, only_a, only_b) = compare::findings(a.report, b.report);
     let moved: Vec<_> =
@@ -65,8 +94,13 @@ fn side(frame: &Frame, name: &str, side: &Side<'_>) -> Markup {
     html! {
         section.card.pad.stack aria-label=(name) {
             p.label { (name) }
-            h2 { a href={ "/i/" (side.row.id) } { (side.row.title) } }
-            div.row { (parts::standing(side.row, frame.now)) (parts::severity(side.row.severity)) }
+            @if let Some(row) = side.row {
+                h2 { a href={ "/i/" (row.id) } { (row.title) } }
+                div.row { (parts::standing(row, frame.now)) (parts::severity(row.severity)) }
+            } @else {
+                h2 { (side.report.alert.title) }
+                div.row { (parts::verdict(side.report.verdict)) (parts::severity(Some(side.report.alert.severity))) }
+            }
             (parts::score(side.report.timeline.score, side.report.timeline.label.name()))
             p.small.soft { (super::case::usage_words(&side.report.usage.total)) }
         }

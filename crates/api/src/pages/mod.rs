@@ -1,6 +1,7 @@
 //! The pages, as pure functions of what was read. `maud` escapes every text; [`frame::Frame::page`] makes hidden
 //! characters visible. `PreEscaped` is not used.
 
+pub mod backtest;
 pub mod call;
 pub mod case;
 pub mod compare;

@@ -13,9 +13,9 @@ use casebook_api::model::spans::spans;
 use casebook_api::model::zone::Zone;
 use casebook_api::pages::case::{self, Case, TABS};
 use casebook_api::pages::frame::{Frame, Theme};
-use casebook_api::pages::{call, compare, evidence, fleet, launch, model, problem, settings, task, verified};
+use casebook_api::pages::{backtest, call, compare, evidence, fleet, launch, model, problem, settings, task, verified};
 use casebook_api::problem::{Kind, Problem};
-use casebook_api::team::Body;
+use casebook_api::team::{Backtest, Body, Outcome, Repeat};
 use casebook_hub::{MemoryStore, State, Verification, report, verify};
 use casebook_index::{Index, Wanted};
 use casebook_protocol::{ArtifactId, Budget, CallStatus, InvestigationId, Recorded, Report, Timestamp, ToolCall};
@@ -159,8 +159,19 @@ pub(crate) fn pages(log: &[Recorded], result: &str) -> Vec<(String, String)> {
         line: Some(1),
     };
     out.push(("evidence".into(), evidence::page(&case, &wanted, &found)));
-    let side = || compare::Side { row: &row, report: &report };
-    out.push(("compare".into(), compare::page(&frame, &twice(), [result, ""], Some([side(), side()]))));
+    let side = || compare::Side { row: Some(&row), report: &report };
+    let models = [result.to_owned()];
+    out.push(("compare".into(), compare::page(&frame, &twice(), [result, ""], Some([side(), side()]), &models)));
+    let repeat = Repeat { investigation: id.clone(), from_round: 1, model: Some(result.to_owned()) };
+    let outcomes = [
+        ("running", Outcome::Running),
+        ("done", Outcome::Done(Arc::new(report.clone()))),
+        ("failed", Outcome::Failed(result.to_owned())),
+    ];
+    for (name, outcome) in outcomes {
+        let one = Backtest { n: 1, repeat: repeat.clone(), round: 1, events: 9, outcome };
+        out.push((format!("backtest-{name}"), backtest::page(&frame, &one, &side())));
+    }
     out.push(("insights".into(), casebook_api::pages::insights::page(&frame, &numbers(log))));
     let bodies = [Body { name: result.into(), about: result.into(), removable: true }];
     out.push((
