@@ -14,21 +14,23 @@ pub fn page(frame: &Frame, one: &Backtest, then: &Side<'_>) -> String {
     let body = html! {
         div {
             h1 { "Backtest " (one.n) }
-            p.facts {
+            p.soft {
                 "Repeats " a href={ "/i/" (repeat.investigation) } { (then.report.alert.title) }
                 " from round " (repeat.from_round) ", played by " (repeat.model.as_deref().unwrap_or("what this server uses"))
             }
         }
         div.stack.wide #backtest data-part { (outcome(frame, one, then)) }
     };
-    frame.page(&format!("Backtest {}", one.n), "/compare", Live::Still, &body)
+    let running = matches!(one.outcome, Outcome::Running);
+    let live = if running { Live::One(repeat.investigation.as_str()) } else { Live::Still };
+    frame.page(&format!("Backtest {}", one.n), "/compare", live, &body)
 }
 
 fn outcome(frame: &Frame, one: &Backtest, then: &Side<'_>) -> Markup {
     match &one.outcome {
         Outcome::Running => html! {
             section.card.pad.row data-soon {
-                span.badge.calm.run { (Icon::Spinner.show()) "Running · round " (one.round) }
+                span.badge.calm.run { (Icon::Spinner.show()) "Running" @if one.round > 0 { " · round " (one.round) } }
                 span { (one.events) " events" }
                 a.btn href=(frame.here) { "Look again" }
             }

@@ -57,7 +57,7 @@ fn again(frame: &Frame, rows: &[Row], chosen: &str, models: &[String]) -> Markup
                         option value="" { "as this server plays" }
                         @for name in models { option value=(name) { (name) } }
                     } }
-                    div.stack { label for="from_round" { "From round" } input #from_round name="from_round" type="number" min="1" value="1" size="4"; }
+                    div.stack { label for="from_round" { "From round" } input #from_round name="from_round" inputmode="numeric" value="1" size="4"; }
                     button { (Icon::Compare.show()) "Repeat it" }
                 }
             }
