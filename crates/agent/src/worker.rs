@@ -304,20 +304,8 @@ impl Worker {
             }
         };
         let corrected = machine.corrected();
-        Outcome {
-            task: task.id.clone(),
-            player,
-            result,
-            journal,
-            calls,
-            asked,
-            raised,
-            acts,
-            files,
-            corrected,
-            limits,
-            usage,
-        }
+        let whole = Outcome::new(task.id.clone(), player, result);
+        Outcome { journal, calls, asked, raised, acts, files, corrected, limits, usage, ..whole }
     }
 }
 

@@ -137,18 +137,8 @@ pub(crate) fn honest(task: &Task, done: &[Done]) -> Action {
             )
         }
         View::Review(view) => {
-            let judge = |f: &casebook_protocol::CheckedFinding| Judgement {
-                finding: f.finding.id.clone(),
-                score: Score::clamped(0.8),
-                rationale: "checked".into(),
-                corroborated_by: vec![],
-                contradicted_by: vec![],
-            };
-            Answer::Review(ReviewDraft {
-                summary: "reviewed".into(),
-                judgements: view.findings.iter().map(judge).collect(),
-                leads: Vec::new(),
-            })
+            let judged = view.findings.iter().map(|f| Judgement::new(&f.finding.id, Score::clamped(0.8), "checked"));
+            Answer::Review(ReviewDraft { summary: "reviewed".into(), judgements: judged.collect(), leads: vec![] })
         }
         View::Timeline(view) => {
             let mut events: Vec<EventDraft> = view
@@ -241,23 +231,9 @@ pub(crate) fn perform(task: &Task, reasoner: &dyn Fn(&Task, &[Done]) -> Action) 
                         TaskKind::Plan | TaskKind::Decide => vec![entry(&format!("entry of {}", task.id))],
                         _ => vec![],
                     };
-                    return (
-                        Outcome {
-                            task: task.id.clone(),
-                            player: player(),
-                            result: result.map(|a| *a),
-                            journal,
-                            calls,
-                            asked: vec![asked(task)],
-                            raised: vec![],
-                            acts: None,
-                            files: None,
-                            corrected: 0,
-                            limits: machine.limits(),
-                            usage,
-                        },
-                        results,
-                    );
+                    let (asked, limits) = (vec![asked(task)], machine.limits());
+                    let whole = Outcome::new(task.id.clone(), player(), result.map(|a| *a));
+                    return (Outcome { journal, calls, asked, limits, usage, ..whole }, results);
                 }
                 Effect::Ask(_) => unreachable!("the script asks no model"),
                 Effect::Think { .. } => inputs.push(Input::Action(reasoner(task, machine.done()))),

@@ -97,13 +97,7 @@ fn submitted(n: usize, shape: &Shape) -> (Finding, Checked) {
 }
 
 fn judged(all: &[(Finding, Checked)], score: f64) -> ReviewDraft {
-    let judgements = all.iter().map(|(f, _)| Judgement {
-        finding: f.id.clone(),
-        score: Score::clamped(score),
-        rationale: "r".into(),
-        corroborated_by: vec![],
-        contradicted_by: vec![],
-    });
+    let judgements = all.iter().map(|(f, _)| Judgement::new(&f.id, Score::clamped(score), "r"));
     ReviewDraft { summary: "s".into(), judgements: judgements.collect(), leads: vec![] }
 }
 
