@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use casebook_protocol::{Budget, Event, Recorded};
 use casebook_tests::lab::{FORMS, Lab, models_file};
@@ -110,29 +109,17 @@ fn over_mcp_the_same_alert_goes_on_once_a_model_answers() {
     let mut client = Client::stdio(&command, AUTO);
     let alert: Value = serde_json::from_slice(&std::fs::read(demo("alert.json")).unwrap()).unwrap();
     let opened = client.json("open_investigation", &json!({"alert": alert}));
-    let one = json!({"id": opened["id"]});
-    let paused = until(&mut client, &one, |standing| !standing["not_investigated"].is_null());
+    let id = opened["id"].as_str().unwrap();
+    let paused = client.until(id, |standing| !standing["not_investigated"].is_null());
     assert!(paused["not_investigated"].as_str().unwrap().contains("HTTP 401"), "{paused}");
     assert!(paused["verdict"].is_null() && paused["closed"].is_null(), "{paused}");
-    let report = client.json("get_report", &one);
+    let report = client.json("get_report", &json!({"id": id}));
     assert!(report["markdown"].as_str().unwrap().contains("Not investigated"), "{report}");
     script.mend();
     let again = client.json("open_investigation", &json!({"alert": alert}));
     assert_eq!((&again["id"], &again["new"]), (&opened["id"], &json!(false)));
-    let closed = until(&mut client, &one, |standing| !standing["closed"].is_null());
+    let closed = client.closed(id);
     assert_eq!((&closed["verdict"], &closed["not_investigated"]), (&json!("true_positive"), &Value::Null));
-}
-
-fn until(client: &mut Client, one: &Value, wanted: impl Fn(&Value) -> bool) -> Value {
-    let begun = Instant::now();
-    loop {
-        let standing = client.json("get_investigation", one);
-        if wanted(&standing) {
-            return standing;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(300), "{standing}");
-        std::thread::sleep(Duration::from_millis(100));
-    }
 }
 
 #[test]

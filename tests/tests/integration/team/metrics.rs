@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use casebook_runtime::process;
 use casebook_runtime::service::healthy;
 use casebook_tests::run;
+use casebook_tests::wait::{self, PATIENCE};
 use serde_json::{Value, json};
 
 use super::{Case, Team, text};
@@ -126,11 +127,8 @@ fn prometheus_reads_what_dashboard_and_rules_ask_for() {
     let targets = targets(&case);
     assert_eq!(targets.len(), 6, "every process of ours: {targets:?}");
     let prometheus = Prometheus::start(&targets);
-    let end = Instant::now() + Duration::from_secs(120);
-    while prometheus.series("up == 1") < targets.len() {
-        assert!(Instant::now() < end, "Prometheus does not scrape: {}", text(&prometheus.folder.path().join("log")));
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    let scrapes = wait::holds(PATIENCE, || prometheus.series("up == 1") == targets.len());
+    assert!(scrapes, "Prometheus does not scrape: {}", text(&prometheus.folder.path().join("log")));
     // A rate needs a change after the first scrape of a series.
     for n in 1..=2 {
         let mut alert: Value = serde_json::from_str(&text(&case.at("alert.json"))).unwrap();
@@ -139,10 +137,8 @@ fn prometheus_reads_what_dashboard_and_rules_ask_for() {
         let sent = case.alert();
         assert!(sent.status.success(), "{sent:?}");
         let ended = format!("sum(casebook_investigation_duration_seconds_count) == {n}");
-        while prometheus.series(&ended) == 0 {
-            assert!(Instant::now() < end, "{}", healthy::get(targets[0].1, "/metrics").unwrap());
-            std::thread::sleep(Duration::from_millis(100));
-        }
+        let ends = wait::holds(PATIENCE, || prometheus.series(&ended) > 0);
+        assert!(ends, "{}", healthy::get(targets[0].1, "/metrics").unwrap());
         std::thread::sleep(Duration::from_secs(2));
     }
     let dashboard: Value = serde_json::from_str(&text(&deploy("grafana/casebook.json"))).unwrap();
