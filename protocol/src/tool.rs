@@ -50,6 +50,23 @@ pub struct ToolCall {
     pub ended: Timestamp,
 }
 
+impl ToolCall {
+    /// An answered call of no Expert, at no time.
+    pub fn answered(id: CallId, tool: impl Into<String>, arguments: impl Into<String>, result: &[u8]) -> Self {
+        Self {
+            id,
+            domain: None,
+            tool: tool.into(),
+            arguments: arguments.into(),
+            status: CallStatus::Answered,
+            result: ArtifactId::of(result),
+            bytes: result.len() as u64,
+            started: Timestamp::default(),
+            ended: Timestamp::default(),
+        }
+    }
+}
+
 /// The tools that examine what is recorded: results of the task's own calls, and the Expert's earlier findings. A citation
 /// names the original call, never one of these.
 pub const RESULT_TOOLS: [&str; 4] = ["search_result", "slice_result", "count_result", MY_FINDINGS];

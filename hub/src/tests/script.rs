@@ -7,11 +7,11 @@ use casebook_agent::reasoner::{Action, CallRequest, Done};
 use casebook_agent::turn::{Effect, Input, TurnLoop};
 use casebook_protocol::hash::sha256_hex;
 use casebook_protocol::{
-    Alert, Answer, ArtifactId, Bearing, Budget, CallStatus, Citation, Conclusion, Decision, Domain, Entity, EntityKind,
-    EntryDraft, EntryKind, EventDraft, EventTime, FindingDraft, FindingKind, Gap, GapKind, InvestigationId, Judgement,
-    Locator, Member, ModelCall, ModelCallId, Move, Outcome, Phase, Player, Precision, Priority, Purpose, Question,
-    Recorded, ReviewDraft, Score, SourceInfo, Task, TaskId, TaskKind, TimeBasis, TimelineDraft, Timestamp, ToolCall,
-    ToolSpec, Toolset, Usage, Verdict, View, Weight,
+    Alert, Answer, ArtifactId, Bearing, Budget, Citation, Conclusion, Decision, Domain, Entity, EntityKind, EntryDraft,
+    EntryKind, EventDraft, EventTime, FindingDraft, FindingKind, Gap, GapKind, InvestigationId, Judgement, Locator,
+    Member, ModelCall, ModelCallId, Move, Outcome, Phase, Player, Precision, Priority, Purpose, Question, Recorded,
+    ReviewDraft, Score, SourceInfo, Task, TaskId, TaskKind, TimeBasis, TimelineDraft, Timestamp, ToolCall, ToolSpec,
+    Toolset, Usage, Verdict, View, Weight,
 };
 use casebook_runtime::stored;
 use casebook_trust::Exhibits;
@@ -188,23 +188,9 @@ pub(crate) fn player() -> Player {
 
 /// The one model call of a task.
 fn asked(task: &Task) -> ModelCall {
-    ModelCall {
-        id: ModelCallId::of(&task.id, 1),
-        model: "script".into(),
-        version: "1".into(),
-        prompt: format!("{} 1", task.view.kind().name()),
-        purpose: Purpose::Turn,
-        request: ArtifactId::of(task.id.as_str().as_bytes()),
-        request_bytes: 1000,
-        kept: None,
-        reply: None,
-        failed: None,
-        attempts: 1,
-        usage: Usage { model_calls: 1, ..Usage::default() },
-        estimated: false,
-        started: Timestamp::UNIX_EPOCH,
-        ended: Timestamp::UNIX_EPOCH,
-    }
+    let (prompt, request) = (format!("{} 1", task.view.kind().name()), ArtifactId::of(task.id.as_str().as_bytes()));
+    let call = ModelCall::new(ModelCallId::of(&task.id, 1), "script", prompt, Purpose::Turn);
+    ModelCall { version: "1".into(), request, request_bytes: 1000, ..call }
 }
 
 pub(crate) fn entry(text: &str) -> EntryDraft {
@@ -239,17 +225,8 @@ pub(crate) fn perform(task: &Task, reasoner: &dyn Fn(&Task, &[Done]) -> Action) 
                 Effect::Think { .. } => inputs.push(Input::Action(reasoner(task, machine.done()))),
                 Effect::Call { id, request, .. } => {
                     let text = search(&request.arguments);
-                    let call = ToolCall {
-                        id,
-                        domain: task.domain.clone(),
-                        tool: request.tool,
-                        arguments: request.arguments,
-                        status: CallStatus::Answered,
-                        result: ArtifactId::of(text.as_bytes()),
-                        bytes: text.len() as u64,
-                        started: Timestamp::UNIX_EPOCH,
-                        ended: Timestamp::UNIX_EPOCH,
-                    };
+                    let call = ToolCall::answered(id, request.tool, request.arguments, text.as_bytes());
+                    let call = ToolCall { domain: task.domain.clone(), ..call };
                     results.push(text.clone().into_bytes());
                     inputs.push(Input::Called(Box::new(Done { call, result: text.into() })));
                 }
@@ -363,15 +340,5 @@ impl Driver {
 
 /// A call that was not made, by number.
 pub(crate) fn numbered(n: u32) -> ToolCall {
-    ToolCall {
-        id: casebook_protocol::CallId::new(format!("r1.plan.t{n}.0")).unwrap(),
-        domain: None,
-        tool: SEARCH.into(),
-        arguments: "{}".into(),
-        status: CallStatus::Answered,
-        result: ArtifactId::of(b""),
-        bytes: 0,
-        started: Timestamp::UNIX_EPOCH,
-        ended: Timestamp::UNIX_EPOCH,
-    }
+    ToolCall::answered(casebook_protocol::CallId::new(format!("r1.plan.t{n}.0")).unwrap(), SEARCH, "{}", b"")
 }

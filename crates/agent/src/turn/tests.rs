@@ -1,6 +1,6 @@
 use casebook_protocol::{
-    ArtifactId, Bearing, Decision, Domain, FindingKind, Locator, ModelCall, ModelCallId, Move, Purpose, Score,
-    Timestamp, ToolCall, ToolSpec, Weight,
+    Bearing, Decision, Domain, FindingKind, Locator, ModelCall, ModelCallId, Move, Purpose, Score, ToolCall, ToolSpec,
+    Weight,
 };
 
 use super::*;
@@ -29,17 +29,7 @@ fn calls(tools: &[&str]) -> Input {
 
 fn done(effect: &Effect) -> Input {
     let Effect::Call { id, request, .. } = effect else { panic!("{effect:?} is not a call") };
-    let call = ToolCall {
-        id: id.clone(),
-        domain: None,
-        tool: request.tool.clone(),
-        arguments: request.arguments.clone(),
-        status: CallStatus::Answered,
-        result: ArtifactId::of(b"{}"),
-        bytes: 2,
-        started: Timestamp::UNIX_EPOCH,
-        ended: Timestamp::UNIX_EPOCH,
-    };
+    let call = ToolCall::answered(id.clone(), &*request.tool, &*request.arguments, b"{}");
     Input::Called(Box::new(Done { call, result: "{}".into() }))
 }
 
@@ -155,23 +145,8 @@ fn replied(n: u32, usage: Usage) -> Input {
 }
 
 fn replied_as(purpose: Purpose, n: u32, usage: Usage) -> Input {
-    let call = ModelCall {
-        id: ModelCallId::of(&TaskId::of(1, TaskKind::Investigate, None), n),
-        model: "m".into(),
-        version: "m-1".into(),
-        prompt: "p 1".into(),
-        purpose,
-        request: ArtifactId::of(b""),
-        request_bytes: 0,
-        kept: None,
-        reply: None,
-        failed: None,
-        attempts: 1,
-        usage,
-        estimated: false,
-        started: Timestamp::UNIX_EPOCH,
-        ended: Timestamp::UNIX_EPOCH,
-    };
+    let id = ModelCallId::of(&TaskId::of(1, TaskKind::Investigate, None), n);
+    let call = ModelCall { usage, ..ModelCall::new(id, "m", "p 1", purpose) };
     Input::Replied(Box::new(Exchange { call, result: Err(Fault::Unreadable) }))
 }
 

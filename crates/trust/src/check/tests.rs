@@ -13,17 +13,7 @@ pub(crate) fn id(text: &str) -> CallId {
 }
 
 fn call(name: &str, tool: &str, arguments: &str, result: &str) -> ToolCall {
-    ToolCall {
-        id: id(name),
-        domain: None,
-        tool: tool.into(),
-        arguments: arguments.into(),
-        status: CallStatus::Answered,
-        result: ArtifactId::of(result.as_bytes()),
-        bytes: result.len() as u64,
-        started: Timestamp::UNIX_EPOCH,
-        ended: Timestamp::UNIX_EPOCH,
-    }
+    ToolCall::answered(id(name), tool, arguments, result.as_bytes())
 }
 
 pub(crate) fn add(all: &mut Exhibits, name: &str, tool: &str, arguments: &str, result: &str, repeatable: bool) {
