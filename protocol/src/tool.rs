@@ -16,6 +16,13 @@ pub struct ToolSpec {
     pub repeatable: bool,
 }
 
+impl ToolSpec {
+    pub fn new(name: &str, description: &str, input_schema: &str, repeatable: bool) -> Self {
+        let (name, description, input_schema) = (name.to_owned(), description.to_owned(), input_schema.to_owned());
+        Self { name, description, input_schema, repeatable }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Toolset {
     /// Such as `evidence`.

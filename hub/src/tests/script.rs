@@ -28,16 +28,13 @@ pub(crate) fn domain(name: &str) -> Domain {
 
 pub(crate) fn member(name: &str) -> Member {
     let source = SourceInfo {
-        source: format!("{name}-log"),
-        sensor: format!("{name} sensor"),
         on_subject_host: name == "endpoint",
         records: 10,
         about: "a log".into(),
-        coverage: Vec::new(),
+        ..SourceInfo::new(format!("{name}-log"), format!("{name} sensor"))
     };
-    let tool =
-        ToolSpec { name: SEARCH.into(), description: "searches".into(), input_schema: "{}".into(), repeatable: true };
-    let toolset = Toolset { name: "evidence".into(), about: "logs".into(), tools: vec![tool] };
+    let tools = vec![ToolSpec::new(SEARCH, "searches", "{}", true)];
+    let toolset = Toolset { name: "evidence".into(), about: "logs".into(), tools };
     Member {
         domain: domain(name),
         description: format!("knows {name}"),
@@ -77,8 +74,6 @@ pub(crate) fn search(arguments: &str) -> String {
 fn finding(task: &Task, done: &Done, claim: String) -> FindingDraft {
     let at: Timestamp = format!("2024-01-01T10:00:{:02}Z", task.round).parse().unwrap();
     FindingDraft {
-        kind: FindingKind::Occurrence,
-        claim,
         time: Some(EventTime {
             at,
             until: None,
@@ -89,15 +84,13 @@ fn finding(task: &Task, done: &Done, claim: String) -> FindingDraft {
         entities: vec![Entity { kind: EntityKind::Process, value: task.domain.as_ref().unwrap().to_string() }],
         bearing: Bearing::Incriminating,
         weight: Weight::Strong,
-        about_alert: true,
-        technique: None,
         confidence: Score::clamped(0.9),
         citations: vec![Citation::Literal {
             call: done.call.id.clone(),
             at: Locator::Pointer("/records/0".into()),
             quote: format!("did thing{}", task.round),
         }],
-        look_next: None,
+        ..FindingDraft::neutral(FindingKind::Occurrence, claim)
     }
 }
 

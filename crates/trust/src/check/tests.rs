@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use casebook_protocol::{Bearing, CallId, Entity, EntityKind, EventTime, FindingKind, Precision, Score, Weight};
+use casebook_protocol::{CallId, Entity, EntityKind, EventTime, FindingKind, Precision};
 use casebook_table::{blocks, expect_file};
 
 use super::*;
@@ -21,19 +21,7 @@ pub(crate) fn add(all: &mut Exhibits, name: &str, tool: &str, arguments: &str, r
 }
 
 pub(crate) fn draft(citations: Vec<Citation>) -> FindingDraft {
-    FindingDraft {
-        kind: FindingKind::State,
-        claim: "it is so".into(),
-        time: None,
-        entities: vec![],
-        bearing: Bearing::Neutral,
-        weight: Weight::Weak,
-        about_alert: false,
-        technique: None,
-        confidence: Score::clamped(0.5),
-        citations,
-        look_next: None,
-    }
+    FindingDraft { about_alert: false, citations, ..FindingDraft::neutral(FindingKind::State, "it is so".into()) }
 }
 
 /// `name tool arguments` and whether it is made again, then the result, in which `⏎` is a line end.

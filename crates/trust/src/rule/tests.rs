@@ -10,14 +10,7 @@ use casebook_protocol::{
 mod timeline;
 
 fn source(name: &str, on_subject_host: bool) -> (String, SourceInfo) {
-    let info = SourceInfo {
-        source: name.into(),
-        sensor: format!("sensor of {name}"),
-        on_subject_host,
-        records: 1,
-        about: String::new(),
-        coverage: Vec::new(),
-    };
+    let info = SourceInfo { on_subject_host, ..SourceInfo::new(name, format!("sensor of {name}")) };
     (name.to_owned(), info)
 }
 

@@ -125,12 +125,7 @@ impl Table {
     }
 
     fn next(&self) -> Action {
-        let tool = |name: &str| ToolSpec {
-            name: name.into(),
-            description: "d".into(),
-            input_schema: r#"{"type":"object"}"#.into(),
-            repeatable: true,
-        };
+        let tool = |name: &str| ToolSpec::new(name, "d", r#"{"type":"object"}"#, true);
         let toolset = Toolset { name: "t".into(), about: String::new(), tools: vec![tool("search"), tool("journal")] };
         let turn =
             Turn { toolset: Arc::new(toolset), last: self.last, prompt_cache: crate::reasoner::PromptCache::default() };

@@ -58,14 +58,7 @@ fn explains(citation: Citation) -> FindingDraft {
 }
 
 fn outside(names: &[&str]) -> BTreeMap<String, SourceInfo> {
-    let info = |name: &&str| SourceInfo {
-        source: (*name).into(),
-        sensor: format!("sensor of {name}"),
-        on_subject_host: false,
-        records: 1,
-        about: String::new(),
-        coverage: Vec::new(),
-    };
+    let info = |name: &&str| SourceInfo::new(*name, format!("sensor of {name}"));
     names.iter().map(|name| ((*name).to_owned(), info(name))).collect()
 }
 
