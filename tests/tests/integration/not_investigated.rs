@@ -25,6 +25,14 @@ fn casebook(folder: &Path, arguments: &[&str]) -> (i32, String) {
     (output.status.code().unwrap(), printed)
 }
 
+/// A client of `casebook mcp` with the models file of `folder`, and with `more`.
+fn mcp(folder: &Path, more: &[&str]) -> Client {
+    let (program, evidence) = (program(), demo("evidence"));
+    let (models, data) = (folder.join("models.toml"), folder.join("data"));
+    let command = [&program, "mcp", "--evidence", text(&evidence), "--models", text(&models), "--data", text(&data)];
+    Client::stdio(&[&command[..], more].concat(), AUTO)
+}
+
 fn has(printed: &str, needed: &[&str]) {
     for needed in needed {
         assert!(printed.contains(needed), "{needed:?} is not in\n{printed}");
@@ -90,23 +98,8 @@ fn over_mcp_the_same_alert_goes_on_once_a_model_answers() {
     let script = Switched::new(brain(), Fault::Status(401));
     let lab = Lab::start(script.clone(), FORMS[2]).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let models = folder.path().join("models.toml");
-    std::fs::write(&models, &lab.file).unwrap();
-    let (evidence, team, data) = (demo("evidence"), demo("team"), folder.path().join("data"));
-    let program = program();
-    let command = [
-        &program,
-        "mcp",
-        "--evidence",
-        text(&evidence),
-        "--team",
-        text(&team),
-        "--models",
-        text(&models),
-        "--data",
-        text(&data),
-    ];
-    let mut client = Client::stdio(&command, AUTO);
+    std::fs::write(folder.path().join("models.toml"), &lab.file).unwrap();
+    let mut client = mcp(folder.path(), &["--team", text(&demo("team"))]);
     let alert: Value = serde_json::from_slice(&std::fs::read(demo("alert.json")).unwrap()).unwrap();
     let opened = client.json("open_investigation", &json!({"alert": alert}));
     let id = opened["id"].as_str().unwrap();
@@ -164,21 +157,7 @@ fn a_budget_too_small_for_a_call_is_refused_with_its_figures() {
     }
     assert_eq!(lab.server.log().counts().requests, 0);
     has(&casebook(folder.path(), &["list"]).1, &["no investigations"]);
-    let (models, data) = (folder.path().join("models.toml"), folder.path().join("data"));
-    let program = program();
-    let command = [
-        &program,
-        "mcp",
-        "--evidence",
-        text(&evidence),
-        "--models",
-        text(&models),
-        "--data",
-        text(&data),
-        "--budget-tokens",
-        "3",
-    ];
-    let mut client = Client::stdio(&command, AUTO);
+    let mut client = mcp(folder.path(), &["--budget-tokens", "3"]);
     let refused = client.call("open_investigation", &json!({"alert": {"id": "x"}})).unwrap_err();
     assert!(refused.contains("the budget is too small: one call of the Expert for "), "{refused}");
 }
