@@ -281,7 +281,7 @@ fn timeline(timeline: &Timeline) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use casebook_protocol::{CallId, CallStatus, Domain, EntryDraft, EntryKind, Phase, Priority, TaskId, Timestamp};
+    use casebook_protocol::{CallId, Domain, EntryDraft, EntryKind, Phase, Priority, TaskId, Timestamp};
 
     use super::*;
 
@@ -292,17 +292,10 @@ mod tests {
     }
 
     fn call() -> Event {
-        let call = ToolCall {
-            id: CallId::new("r1.investigate.endpoint.t1.0").unwrap(),
-            domain: Some(Domain::new("endpoint").unwrap()),
-            tool: "search".into(),
-            arguments: r#"{"text":"modprobe \u001b[2J","limit":5,"fields":true}"#.into(),
-            status: CallStatus::Answered,
-            result: casebook_protocol::ArtifactId::of(b""),
-            bytes: 0,
-            started: Timestamp::UNIX_EPOCH,
-            ended: Timestamp::UNIX_EPOCH,
-        };
+        let id = CallId::new("r1.investigate.endpoint.t1.0").unwrap();
+        let arguments = r#"{"text":"modprobe \u001b[2J","limit":5,"fields":true}"#;
+        let domain = Some(Domain::new("endpoint").unwrap());
+        let call = ToolCall { domain, ..ToolCall::answered(id, "search", arguments, b"") };
         Event::CallRecorded { task: TaskId::new("r1.investigate.endpoint").unwrap(), call }
     }
 

@@ -241,14 +241,7 @@ mod tests {
 
     fn seeing(source: &str, records: u64) -> Member {
         let about = format!("{records} records");
-        let source = SourceInfo {
-            source: source.into(),
-            sensor: "zeek".into(),
-            on_subject_host: false,
-            records,
-            about,
-            coverage: Vec::new(),
-        };
+        let source = SourceInfo { records, about, ..SourceInfo::new(source, "zeek") };
         Member { description: source.source.clone(), sources: vec![source], ..member("network") }
     }
 

@@ -8,10 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use casebook_protocol::Checked;
 use casebook_protocol::{
-    Accounting, Acts, Alert, ArtifactId, Budget, CallId, CheckedFinding, Conclusion, Decision, Domain, Event, Files,
-    Finding, FindingId, Guard, InvestigationId, JournalEntry, Lead, LeadId, Member, ModelCall, ModelCallId, Phase,
+    Accounting, Acts, Alert, ArtifactId, Budget, CallId, Checked, CheckedFinding, Conclusion, Decision, Domain, Event,
+    Files, FindingId, Guard, InvestigationId, JournalEntry, Lead, LeadId, Member, ModelCall, ModelCallId, Phase,
     Player, Question, RecordHash, RecordRef, Recorded, Review, Reviewed, Ruling, Snapshot, SourceCoverage, SourceInfo,
     SourceNote, TaskId, TaskKind, Timeline, Timestamp, ToolCall, Usage, between,
 };
@@ -55,7 +54,7 @@ pub struct TaskState {
     pub limits: Vec<String>,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Round {
     pub phase: Phase,
     pub question: Option<Question>,
@@ -153,7 +152,10 @@ impl State {
                 self.case = Some(Case { alert, budget: *budget, roster, evidence });
                 self.opened = Some(entry.at);
             }
-            Event::RoundStarted { phase, round } => self.started(*phase, *round),
+            Event::RoundStarted { phase, round } => {
+                (self.phase, self.round, self.not_investigated) = (*phase, *round, None);
+                self.rounds.insert(*round, Round { phase: *phase, ..Round::default() });
+            }
             Event::TaskRequested { task, kind, domain, view } => self.requested(task, *kind, domain.as_ref(), view),
             Event::CallRecorded { task, call } => made(&mut self.calls, &call.id, task, call),
             Event::ModelCalled { task, call } => made(&mut self.asked, &call.id, task, call),
@@ -172,9 +174,16 @@ impl State {
                 r.question = Some(question.clone());
                 r.takes_up.clone_from(takes_up);
             }),
-            Event::FindingSubmitted { finding } => self.submitted(finding),
+            Event::FindingSubmitted { finding } => {
+                let place = (finding.domain.clone(), number(&finding.id));
+                let unchecked = CheckedFinding { finding: finding.clone(), checked: Checked::default() };
+                self.in_round(finding.round, |r| drop(r.findings.insert(place, unchecked)));
+            }
             Event::FindingChecked { finding, checked, rows, hashes } => {
-                self.checked(finding, checked);
+                let mut latest_first = self.rounds.values_mut().rev().flat_map(|r| r.findings.values_mut());
+                if let Some(found) = latest_first.find(|f| f.finding.id == *finding) {
+                    found.checked = checked.clone();
+                }
                 if !rows.is_empty() {
                     self.rows.insert(finding.clone(), rows.clone());
                 }
@@ -184,24 +193,22 @@ impl State {
             }
             // A list is never taken back: another Expert may not have sent it because it was there.
             Event::ActsListed { domain, acts } => {
-                let both = [self.listed.get(domain), Some(acts)];
-                let both = casebook_trust::account::merged(both.into_iter().flatten());
+                let both = casebook_trust::account::merged([self.listed.get(domain), Some(acts)].into_iter().flatten());
                 self.listed.extend(both.map(|both| (domain.clone(), both)));
             }
             Event::FilesListed { domain, files } => {
                 let known = self.files.entry(domain.clone()).or_default();
-                known.listed.extend(
-                    files.listed.iter().filter(|file| !known.listed.contains(file)).cloned().collect::<Vec<_>>(),
-                );
+                extend(&mut known.listed, &files.listed);
+                extend(&mut known.notes, &files.notes);
                 known.more = known.more.max(files.more);
-                let fresh = files.snapshot.iter().filter(|new| !self.snapshots.iter().any(|known| known.id == new.id));
-                let fresh: Vec<Snapshot> = fresh.cloned().collect();
-                self.snapshots.extend(fresh);
-                for note in files.notes.iter().filter(|note| !known.notes.contains(note)).cloned().collect::<Vec<_>>() {
-                    known.notes.push(note);
-                }
+                let fresh = |new: &&Snapshot| self.snapshots.iter().all(|known| known.id != new.id);
+                self.snapshots.extend(files.snapshot.as_ref().filter(fresh).cloned());
             }
-            Event::Guarded { guard } => self.guarded(guard),
+            Event::Guarded { guard } => {
+                let task = self.ended.as_ref().and_then(|id| self.tasks.get(id));
+                let by = task.map_or((self.round, None, None), |t| (t.round, Some(t.kind), t.domain.clone()));
+                self.guards.push(Guarded { by, guard: guard.clone() });
+            }
             Event::Reviewed { review } => {
                 self.in_round(review.round, |r| r.reviewed = true);
                 self.known.extend(review.findings.iter().map(|f| (f.finding.id.clone(), f.clone())));
@@ -224,20 +231,6 @@ impl State {
             Event::Concluded { conclusion, ruling } => self.conclusion = Some((conclusion.clone(), ruling.clone())),
             Event::Closed {} => self.closed = Some(entry.at),
         }
-    }
-
-    fn started(&mut self, phase: Phase, round: u32) {
-        (self.phase, self.round) = (phase, round);
-        self.not_investigated = None;
-        let fresh = Round {
-            phase,
-            question: None,
-            takes_up: Vec::new(),
-            findings: BTreeMap::new(),
-            reviewed: false,
-            decision: None,
-        };
-        self.rounds.insert(round, fresh);
     }
 
     fn in_round(&mut self, round: u32, change: impl FnOnce(&mut Round)) {
@@ -273,27 +266,6 @@ impl State {
         self.ended = Some(task.clone());
     }
 
-    fn submitted(&mut self, finding: &Finding) {
-        let place = (finding.domain.clone(), number(&finding.id));
-        let unchecked = Checked { citations: Vec::new(), faults: Vec::new() };
-        self.in_round(finding.round, |r| {
-            r.findings.insert(place, CheckedFinding { finding: finding.clone(), checked: unchecked });
-        });
-    }
-
-    fn checked(&mut self, id: &FindingId, checked: &Checked) {
-        let mut latest_first = self.rounds.values_mut().rev().flat_map(|r| r.findings.values_mut());
-        if let Some(found) = latest_first.find(|f| f.finding.id == *id) {
-            found.checked = checked.clone();
-        }
-    }
-
-    fn guarded(&mut self, guard: &Guard) {
-        let task = self.ended.as_ref().and_then(|id| self.tasks.get(id));
-        let by = task.map_or((self.round, None, None), |t| (t.round, Some(t.kind), t.domain.clone()));
-        self.guards.push(Guarded { by, guard: guard.clone() });
-    }
-
     /// The working time at `now`, if an agent is working now.
     pub fn worked_until(&self, now: Timestamp) -> Duration {
         if self.not_investigated.is_some() {
@@ -323,12 +295,9 @@ impl State {
     /// The tasks that failed, and why, in order of round, kind and domain. Those of rounds in which no model answered
     /// were asked again.
     pub fn failures(&self) -> impl Iterator<Item = (&TaskId, &TaskState, &str)> {
-        let counts = |task: &TaskState| !self.idle_rounds.contains(&task.round);
-        self.tasks_in_order().into_iter().filter(move |(_, task)| counts(task)).filter_map(|(id, task)| {
-            match &task.progress {
-                Progress::Failed(reason) => Some((id, task, reason.as_str())),
-                Progress::Requested | Progress::Answered => None,
-            }
+        self.tasks_in_order().into_iter().filter_map(|(id, task)| match &task.progress {
+            Progress::Failed(why) if !self.idle_rounds.contains(&task.round) => Some((id, task, why.as_str())),
+            Progress::Failed(_) | Progress::Requested | Progress::Answered => None,
         })
     }
 
@@ -406,6 +375,12 @@ impl State {
 
 fn made<I: Ord + Clone, C: Clone>(calls: &mut BTreeMap<I, Box<Made<C>>>, id: &I, task: &TaskId, call: &C) {
     calls.entry(id.clone()).or_insert_with(|| Box::new(Made { task: task.clone(), call: call.clone() }));
+}
+
+/// Adds what is not known yet.
+fn extend<T: Clone + PartialEq>(known: &mut Vec<T>, all: &[T]) {
+    let fresh: Vec<T> = all.iter().filter(|one| !known.contains(one)).cloned().collect();
+    known.extend(fresh);
 }
 
 /// The number at the end of a finding's id.

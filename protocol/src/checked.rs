@@ -38,7 +38,7 @@ pub struct CitationCheck {
     pub chosen: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checked {
     pub citations: Vec<CitationCheck>,
     /// What the claim states without evidence.

@@ -61,6 +61,29 @@ pub struct ModelCall {
     pub ended: Timestamp,
 }
 
+impl ModelCall {
+    /// A call without a reply yet, at no time.
+    pub fn new(id: ModelCallId, model: impl Into<String>, prompt: impl Into<String>, purpose: Purpose) -> Self {
+        Self {
+            id,
+            model: model.into(),
+            version: String::new(),
+            prompt: prompt.into(),
+            purpose,
+            request: ArtifactId::of(b""),
+            request_bytes: 0,
+            kept: None,
+            reply: None,
+            failed: None,
+            attempts: 1,
+            usage: Usage { model_calls: 1, ..Usage::default() },
+            estimated: false,
+            started: Timestamp::default(),
+            ended: Timestamp::default(),
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tokens {
     /// Includes cached tokens.

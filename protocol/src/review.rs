@@ -17,6 +17,14 @@ pub struct Judgement {
     pub contradicted_by: Vec<FindingId>,
 }
 
+impl Judgement {
+    /// A judgement that names no other finding.
+    pub fn new(finding: &FindingId, score: Score, rationale: &str) -> Self {
+        let (corroborated_by, contradicted_by) = Default::default();
+        Self { finding: finding.clone(), score, rationale: rationale.to_owned(), corroborated_by, contradicted_by }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReviewDraft {
     pub summary: String,

@@ -63,6 +63,14 @@ pub struct SourceInfo {
     pub coverage: Vec<HostCoverage>,
 }
 
+impl SourceInfo {
+    /// A source on another host, of which no more is known.
+    pub fn new(source: impl Into<String>, sensor: impl Into<String>) -> Self {
+        let (source, sensor) = (source.into(), sensor.into());
+        Self { source, sensor, on_subject_host: false, records: 0, about: String::new(), coverage: Vec::new() }
+    }
+}
+
 /// Logs of older versions have no coverage, and their hashes are over the text: an empty one is not written. Messages
 /// between processes do not name their fields, so there none may be left out.
 impl Serialize for SourceInfo {
@@ -287,4 +295,12 @@ pub struct Outcome {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<String>,
     pub usage: Usage,
+}
+
+impl Outcome {
+    /// The end of a task in which nothing was called and used.
+    pub fn new(task: TaskId, player: Player, result: Result<Answer, String>) -> Self {
+        let ((journal, calls, asked, raised, limits), (acts, files, corrected, usage)) = Default::default();
+        Self { task, player, result, journal, calls, asked, raised, acts, files, corrected, limits, usage }
+    }
 }

@@ -16,6 +16,13 @@ pub struct ToolSpec {
     pub repeatable: bool,
 }
 
+impl ToolSpec {
+    pub fn new(name: &str, description: &str, input_schema: &str, repeatable: bool) -> Self {
+        let (name, description, input_schema) = (name.to_owned(), description.to_owned(), input_schema.to_owned());
+        Self { name, description, input_schema, repeatable }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Toolset {
     /// Such as `evidence`.
@@ -48,6 +55,23 @@ pub struct ToolCall {
     pub bytes: u64,
     pub started: Timestamp,
     pub ended: Timestamp,
+}
+
+impl ToolCall {
+    /// An answered call of no Expert, at no time.
+    pub fn answered(id: CallId, tool: impl Into<String>, arguments: impl Into<String>, result: &[u8]) -> Self {
+        Self {
+            id,
+            domain: None,
+            tool: tool.into(),
+            arguments: arguments.into(),
+            status: CallStatus::Answered,
+            result: ArtifactId::of(result),
+            bytes: result.len() as u64,
+            started: Timestamp::default(),
+            ended: Timestamp::default(),
+        }
+    }
 }
 
 /// The tools that examine what is recorded: results of the task's own calls, and the Expert's earlier findings. A citation

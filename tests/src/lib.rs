@@ -24,6 +24,7 @@ pub mod score;
 pub mod sensor;
 pub mod team;
 pub mod thirdparty;
+pub mod wait;
 pub mod web;
 
 pub type Result<T, E = Box<dyn std::error::Error + Send + Sync>> = std::result::Result<T, E>;

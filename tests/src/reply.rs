@@ -21,6 +21,7 @@ use serde_json::Value;
 
 use crate::nats::Nats;
 use crate::team::{Part, Processes};
+use crate::wait;
 use crate::{Result, generate};
 
 const ANSWER: Duration = Duration::from_secs(5);
@@ -299,14 +300,9 @@ async fn open(nats: &Nats, alert: &[u8]) -> Result<InvestigationId> {
 }
 
 async fn closed(hub: &Connection, id: &InvestigationId) -> Result<()> {
-    let (store, end) = (hub.env().store, Instant::now() + PATIENCE);
-    while !archive::state(store.as_ref(), id).await.is_ok_and(|state| state.closed.is_some()) {
-        if Instant::now() > end {
-            return Err(format!("{id} does not end").into());
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    Ok(())
+    let store = hub.env().store;
+    let closed = wait::soon(PATIENCE, async || archive::state(store.as_ref(), id).await.ok()?.closed).await;
+    closed.map(drop).ok_or_else(|| format!("{id} does not end").into())
 }
 
 type Heard = Arc<Mutex<BTreeSet<String>>>;

@@ -18,6 +18,7 @@ use crate::lab::{FORMS, models_file};
 use crate::model::brain::Brain;
 use crate::model::server::{Options, Server};
 use crate::nats::Nats;
+use crate::wait;
 use crate::{Result, generate, run};
 
 /// Maximum wait until a process is ready; it may first wait for a Hub and the server.
@@ -260,16 +261,10 @@ impl Processes {
     /// Asks a process to stop, and waits for its end. Blocks.
     pub fn stop(&mut self, i: usize, patience: Duration) -> Result<std::process::ExitStatus> {
         self.signal(i, Signal::TERM);
-        let end = Instant::now() + patience;
         let process = self.members.get_mut(i).and_then(|member| member.process.as_mut());
         let process = process.ok_or_else(|| format!("process {i} is not running"))?;
-        while Instant::now() < end {
-            if let Some(status) = process.ended() {
-                return Ok(status);
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        Err(format!("process {i} does not stop within {patience:?}\n{}", self.tails()).into())
+        let ended = wait::found(patience, || process.ended());
+        ended.ok_or_else(|| format!("process {i} does not stop within {patience:?}\n{}", self.tails()).into())
     }
 
     /// Pauses a process (`SIGSTOP`) or continues it.

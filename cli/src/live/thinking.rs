@@ -76,35 +76,16 @@ pub(crate) fn spent(usage: &Usage) -> String {
 
 #[cfg(test)]
 mod tests {
-    use casebook_protocol::{ArtifactId, ModelCallId, Timestamp};
+    use casebook_protocol::{ModelCallId, Timestamp};
 
     use super::*;
 
     fn made(purpose: Purpose, failed: Option<&str>) -> ModelCall {
-        ModelCall {
-            id: ModelCallId::new("r1.plan.m1").unwrap(),
-            model: "big\u{1b}".into(),
-            version: "b-1".into(),
-            prompt: "plan 1".into(),
-            purpose,
-            request: ArtifactId::of(b""),
-            request_bytes: 0,
-            kept: None,
-            reply: None,
-            failed: failed.map(str::to_owned),
-            attempts: 1,
-            usage: Usage {
-                model_calls: 1,
-                input_tokens: 1000,
-                cached_tokens: 250,
-                output_tokens: 10,
-                cost_micros: 1_500,
-                ..Usage::default()
-            },
-            estimated: false,
-            started: Timestamp::UNIX_EPOCH,
-            ended: Timestamp::from_second(2).unwrap(),
-        }
+        let mut call = ModelCall::new(ModelCallId::new("r1.plan.m1").unwrap(), "big\u{1b}", "plan 1", purpose);
+        call.usage =
+            Usage { input_tokens: 1000, cached_tokens: 250, output_tokens: 10, cost_micros: 1_500, ..call.usage };
+        let (failed, ended) = (failed.map(str::to_owned), Timestamp::from_second(2).unwrap());
+        ModelCall { failed, ended, ..call }
     }
 
     fn shown(text: Option<String>) -> Option<String> {

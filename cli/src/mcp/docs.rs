@@ -90,11 +90,6 @@ pub fn specs() -> Vec<ToolSpec> {
         r#"{{"type":"object","additionalProperties":false,"required":["id"],"properties":{{"id":{{"type":"string","description":"id of the investigation, or its beginning while that is unique"}},"call":{{"type":["string","null"]}},"artifact":{{"type":["string","null"]}},{}}}}}"#,
         Asked::PROPERTIES
     );
-    let spec = |(name, description, input_schema): (&str, &str, &str)| ToolSpec {
-        name: name.into(),
-        description: description.into(),
-        input_schema: input_schema.into(),
-        repeatable: false,
-    };
+    let spec = |(name, description, schema)| ToolSpec::new(name, description, schema, false);
     TOOLS.into_iter().chain([("get_evidence", EVIDENCE, evidence.as_str())]).map(spec).collect()
 }

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use casebook_protocol::key::{call_key, outcome_key};
 use casebook_protocol::subject::{self, Queue};
 use casebook_protocol::{
-    Answer, ArtifactId, CallId, CallStatus, Outcome, OutcomeNotice, Step, Task, TaskId, ToolCall, Usage, View, between,
+    Answer, CallId, CallStatus, Outcome, OutcomeNotice, Step, Task, TaskId, ToolCall, Usage, View, between,
     hash::canonical_json,
 };
 use casebook_runtime::bus::{Bus, BusError, Delivery};
@@ -248,18 +248,9 @@ impl Worker {
             Ok(text) => (CallStatus::Answered, text),
             Err(why) => (CallStatus::Failed, why),
         };
-        let result = ArtifactId::of(text.as_bytes());
-        let call = ToolCall {
-            id,
-            domain: task.domain.clone(),
-            tool: request.tool,
-            arguments,
-            status,
-            result,
-            bytes: text.len() as u64,
-            started,
-            ended: self.env.clock.now(),
-        };
+        let answered = ToolCall::answered(id, request.tool, arguments, text.as_bytes());
+        let (domain, ended) = (task.domain.clone(), self.env.clock.now());
+        let call = ToolCall { domain, status, started, ended, ..answered };
         let json = stored::write(&call).map_err(|reason| WorkError::Recorded { what: key.clone(), reason })?;
         let artifact = (&call.result, text.as_bytes());
         let once = self.env.store.record_once_with(&task.investigation, &key, &json, &[artifact]).await?;
@@ -304,20 +295,8 @@ impl Worker {
             }
         };
         let corrected = machine.corrected();
-        Outcome {
-            task: task.id.clone(),
-            player,
-            result,
-            journal,
-            calls,
-            asked,
-            raised,
-            acts,
-            files,
-            corrected,
-            limits,
-            usage,
-        }
+        let whole = Outcome::new(task.id.clone(), player, result);
+        Outcome { journal, calls, asked, raised, acts, files, corrected, limits, usage, ..whole }
     }
 }
 

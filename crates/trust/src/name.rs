@@ -173,7 +173,7 @@ mod tests {
             finding.draft.bearing = bearing;
             finding.draft.entities =
                 entities.iter().map(|(kind, value)| Entity { kind: *kind, value: (*value).to_owned() }).collect();
-            let checked = Checked { citations: Vec::new(), faults: Vec::new() };
+            let checked = Checked::default();
             let score = Score::clamped(0.8);
             Reviewed {
                 finding,

@@ -124,13 +124,7 @@ fn reviewed(
     let judgement = judgement.unwrap_or_else(|| {
         capped_by.push(Rule::NotReviewed);
         guards.push(guard(Rule::NotReviewed, finding.id.as_str(), "the Review does not mention it: 0.00"));
-        Judgement {
-            finding: finding.id.clone(),
-            score: Score::ZERO,
-            rationale: "not reviewed".into(),
-            corroborated_by: vec![],
-            contradicted_by: vec![],
-        }
+        Judgement::new(&finding.id, Score::ZERO, "not reviewed")
     });
     let supporting: Vec<FindingId> = judgement
         .corroborated_by

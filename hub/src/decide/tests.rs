@@ -25,20 +25,7 @@ fn until_in(case: &Case, task: &str) -> (Driver, Task) {
 }
 
 fn outcome(task: &Task, answer: Answer) -> Outcome {
-    Outcome {
-        task: task.id.clone(),
-        player: player(),
-        result: Ok(answer),
-        journal: vec![],
-        calls: vec![],
-        asked: vec![],
-        raised: vec![],
-        acts: None,
-        files: None,
-        corrected: 0,
-        limits: vec![],
-        usage: Usage::default(),
-    }
+    Outcome::new(task.id.clone(), player(), Ok(answer))
 }
 
 /// The events of this answer, with the guards as text.
@@ -199,18 +186,9 @@ fn findings_are_numbered_checked_and_bounded() {
 fn review_scores_are_capped_by_the_rules() {
     let (mut driver, task) = until("r1.review");
     let first = driver.state.findings().next().unwrap().finding.id.clone();
-    let judgement = Judgement {
-        finding: first.clone(),
-        score: Score::clamped(1.0),
-        rationale: "r".into(),
-        corroborated_by: vec![],
-        contradicted_by: vec![],
-    };
-    let events = answered(
-        &mut driver,
-        &task,
-        Answer::Review(ReviewDraft { summary: "s".into(), judgements: vec![judgement], leads: vec![] }),
-    );
+    let judgements = vec![Judgement::new(&first, Score::clamped(1.0), "r")];
+    let review = ReviewDraft { summary: "s".into(), judgements, leads: vec![] };
+    let events = answered(&mut driver, &task, Answer::Review(review));
     let guards = events.iter().filter(|e| e.starts_with("guarded not_reviewed")).count();
     assert_eq!(guards, 5);
     assert_eq!(events[1], format!("guarded single_source {first}"));

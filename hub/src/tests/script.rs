@@ -7,11 +7,11 @@ use casebook_agent::reasoner::{Action, CallRequest, Done};
 use casebook_agent::turn::{Effect, Input, TurnLoop};
 use casebook_protocol::hash::sha256_hex;
 use casebook_protocol::{
-    Alert, Answer, ArtifactId, Bearing, Budget, CallStatus, Citation, Conclusion, Decision, Domain, Entity, EntityKind,
-    EntryDraft, EntryKind, EventDraft, EventTime, FindingDraft, FindingKind, Gap, GapKind, InvestigationId, Judgement,
-    Locator, Member, ModelCall, ModelCallId, Move, Outcome, Phase, Player, Precision, Priority, Purpose, Question,
-    Recorded, ReviewDraft, Score, SourceInfo, Task, TaskId, TaskKind, TimeBasis, TimelineDraft, Timestamp, ToolCall,
-    ToolSpec, Toolset, Usage, Verdict, View, Weight,
+    Alert, Answer, ArtifactId, Bearing, Budget, Citation, Conclusion, Decision, Domain, Entity, EntityKind, EntryDraft,
+    EntryKind, EventDraft, EventTime, FindingDraft, FindingKind, Gap, GapKind, InvestigationId, Judgement, Locator,
+    Member, ModelCall, ModelCallId, Move, Outcome, Phase, Player, Precision, Priority, Purpose, Question, Recorded,
+    ReviewDraft, Score, SourceInfo, Task, TaskId, TaskKind, TimeBasis, TimelineDraft, Timestamp, ToolCall, ToolSpec,
+    Toolset, Usage, Verdict, View, Weight,
 };
 use casebook_runtime::stored;
 use casebook_trust::Exhibits;
@@ -28,16 +28,13 @@ pub(crate) fn domain(name: &str) -> Domain {
 
 pub(crate) fn member(name: &str) -> Member {
     let source = SourceInfo {
-        source: format!("{name}-log"),
-        sensor: format!("{name} sensor"),
         on_subject_host: name == "endpoint",
         records: 10,
         about: "a log".into(),
-        coverage: Vec::new(),
+        ..SourceInfo::new(format!("{name}-log"), format!("{name} sensor"))
     };
-    let tool =
-        ToolSpec { name: SEARCH.into(), description: "searches".into(), input_schema: "{}".into(), repeatable: true };
-    let toolset = Toolset { name: "evidence".into(), about: "logs".into(), tools: vec![tool] };
+    let tools = vec![ToolSpec::new(SEARCH, "searches", "{}", true)];
+    let toolset = Toolset { name: "evidence".into(), about: "logs".into(), tools };
     Member {
         domain: domain(name),
         description: format!("knows {name}"),
@@ -77,8 +74,6 @@ pub(crate) fn search(arguments: &str) -> String {
 fn finding(task: &Task, done: &Done, claim: String) -> FindingDraft {
     let at: Timestamp = format!("2024-01-01T10:00:{:02}Z", task.round).parse().unwrap();
     FindingDraft {
-        kind: FindingKind::Occurrence,
-        claim,
         time: Some(EventTime {
             at,
             until: None,
@@ -89,15 +84,13 @@ fn finding(task: &Task, done: &Done, claim: String) -> FindingDraft {
         entities: vec![Entity { kind: EntityKind::Process, value: task.domain.as_ref().unwrap().to_string() }],
         bearing: Bearing::Incriminating,
         weight: Weight::Strong,
-        about_alert: true,
-        technique: None,
         confidence: Score::clamped(0.9),
         citations: vec![Citation::Literal {
             call: done.call.id.clone(),
             at: Locator::Pointer("/records/0".into()),
             quote: format!("did thing{}", task.round),
         }],
-        look_next: None,
+        ..FindingDraft::neutral(FindingKind::Occurrence, claim)
     }
 }
 
@@ -137,18 +130,8 @@ pub(crate) fn honest(task: &Task, done: &[Done]) -> Action {
             )
         }
         View::Review(view) => {
-            let judge = |f: &casebook_protocol::CheckedFinding| Judgement {
-                finding: f.finding.id.clone(),
-                score: Score::clamped(0.8),
-                rationale: "checked".into(),
-                corroborated_by: vec![],
-                contradicted_by: vec![],
-            };
-            Answer::Review(ReviewDraft {
-                summary: "reviewed".into(),
-                judgements: view.findings.iter().map(judge).collect(),
-                leads: Vec::new(),
-            })
+            let judged = view.findings.iter().map(|f| Judgement::new(&f.finding.id, Score::clamped(0.8), "checked"));
+            Answer::Review(ReviewDraft { summary: "reviewed".into(), judgements: judged.collect(), leads: vec![] })
         }
         View::Timeline(view) => {
             let mut events: Vec<EventDraft> = view
@@ -198,23 +181,9 @@ pub(crate) fn player() -> Player {
 
 /// The one model call of a task.
 fn asked(task: &Task) -> ModelCall {
-    ModelCall {
-        id: ModelCallId::of(&task.id, 1),
-        model: "script".into(),
-        version: "1".into(),
-        prompt: format!("{} 1", task.view.kind().name()),
-        purpose: Purpose::Turn,
-        request: ArtifactId::of(task.id.as_str().as_bytes()),
-        request_bytes: 1000,
-        kept: None,
-        reply: None,
-        failed: None,
-        attempts: 1,
-        usage: Usage { model_calls: 1, ..Usage::default() },
-        estimated: false,
-        started: Timestamp::UNIX_EPOCH,
-        ended: Timestamp::UNIX_EPOCH,
-    }
+    let (prompt, request) = (format!("{} 1", task.view.kind().name()), ArtifactId::of(task.id.as_str().as_bytes()));
+    let call = ModelCall::new(ModelCallId::of(&task.id, 1), "script", prompt, Purpose::Turn);
+    ModelCall { version: "1".into(), request, request_bytes: 1000, ..call }
 }
 
 pub(crate) fn entry(text: &str) -> EntryDraft {
@@ -241,39 +210,16 @@ pub(crate) fn perform(task: &Task, reasoner: &dyn Fn(&Task, &[Done]) -> Action) 
                         TaskKind::Plan | TaskKind::Decide => vec![entry(&format!("entry of {}", task.id))],
                         _ => vec![],
                     };
-                    return (
-                        Outcome {
-                            task: task.id.clone(),
-                            player: player(),
-                            result: result.map(|a| *a),
-                            journal,
-                            calls,
-                            asked: vec![asked(task)],
-                            raised: vec![],
-                            acts: None,
-                            files: None,
-                            corrected: 0,
-                            limits: machine.limits(),
-                            usage,
-                        },
-                        results,
-                    );
+                    let (asked, limits) = (vec![asked(task)], machine.limits());
+                    let whole = Outcome::new(task.id.clone(), player(), result.map(|a| *a));
+                    return (Outcome { journal, calls, asked, limits, usage, ..whole }, results);
                 }
                 Effect::Ask(_) => unreachable!("the script asks no model"),
                 Effect::Think { .. } => inputs.push(Input::Action(reasoner(task, machine.done()))),
                 Effect::Call { id, request, .. } => {
                     let text = search(&request.arguments);
-                    let call = ToolCall {
-                        id,
-                        domain: task.domain.clone(),
-                        tool: request.tool,
-                        arguments: request.arguments,
-                        status: CallStatus::Answered,
-                        result: ArtifactId::of(text.as_bytes()),
-                        bytes: text.len() as u64,
-                        started: Timestamp::UNIX_EPOCH,
-                        ended: Timestamp::UNIX_EPOCH,
-                    };
+                    let call = ToolCall::answered(id, request.tool, request.arguments, text.as_bytes());
+                    let call = ToolCall { domain: task.domain.clone(), ..call };
                     results.push(text.clone().into_bytes());
                     inputs.push(Input::Called(Box::new(Done { call, result: text.into() })));
                 }
@@ -387,15 +333,5 @@ impl Driver {
 
 /// A call that was not made, by number.
 pub(crate) fn numbered(n: u32) -> ToolCall {
-    ToolCall {
-        id: casebook_protocol::CallId::new(format!("r1.plan.t{n}.0")).unwrap(),
-        domain: None,
-        tool: SEARCH.into(),
-        arguments: "{}".into(),
-        status: CallStatus::Answered,
-        result: ArtifactId::of(b""),
-        bytes: 0,
-        started: Timestamp::UNIX_EPOCH,
-        ended: Timestamp::UNIX_EPOCH,
-    }
+    ToolCall::answered(casebook_protocol::CallId::new(format!("r1.plan.t{n}.0")).unwrap(), SEARCH, "{}", b"")
 }

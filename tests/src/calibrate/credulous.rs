@@ -11,19 +11,9 @@ pub const CREDULOUS_CRITIC: Analyst = Analyst(think);
 fn think(task: &Task, _: &[Done], _: bool) -> Action {
     match &task.view {
         View::Review(view) => {
-            let judge = |finding: &casebook_protocol::CheckedFinding| Judgement {
-                finding: finding.finding.id.clone(),
-                score: Score::clamped(0.89),
-                rationale: "believed".into(),
-                corroborated_by: vec![],
-                contradicted_by: vec![],
-            };
-            let judgements = view.findings.iter().map(judge).collect();
-            answer(Answer::Review(ReviewDraft {
-                summary: "Everything is believed.".into(),
-                judgements,
-                leads: Vec::new(),
-            }))
+            let judged = view.findings.iter().map(|f| Judgement::new(&f.finding.id, Score::clamped(0.89), "believed"));
+            let (summary, judgements) = ("Everything is believed.".into(), judged.collect());
+            answer(Answer::Review(ReviewDraft { summary, judgements, leads: Vec::new() }))
         }
         View::Timeline(view) => answer(Answer::Timeline(timeline(view))),
         other => Action::GiveUp(format!("a Critic has no {} task", other.kind().name())),

@@ -22,6 +22,7 @@ use crate::Result;
 use crate::hosts::{Hosts, Slow};
 use crate::nats::{self, Nats};
 use crate::team::{Part, READY, Team};
+use crate::wait;
 
 const SERVERS: [&str; 3] = ["n1", "n2", "n3"];
 /// The hosts of processes, each with the names of those that run there.
@@ -227,26 +228,18 @@ impl Site {
         for server in self.servers.iter_mut().filter(|server| server.child.is_none()) {
             server.start(&self.hosts)?;
         }
-        let end = Instant::now() + AGREED;
-        while let Err(why) = self.leader() {
-            if Instant::now() > end {
-                return Err(format!("the servers do not agree: {why}").into());
-            }
-            std::thread::sleep(LOOK);
+        if !wait::holds(AGREED, || self.leader().is_ok()) {
+            self.leader().map_err(|why| format!("the servers do not agree: {why}"))?;
         }
         Ok(())
     }
 
     /// Every Hub must notice that the server stores nothing.
     fn waits(&self) -> Result<()> {
-        let end = Instant::now() + READY;
         let hubs = self.rig.team.members.iter().enumerate().filter(|(_, member)| member.part == Part::Hub);
         for (i, member) in hubs {
-            while self.rig.team.health(i).is_none_or(|answer| answer.ready) {
-                if Instant::now() > end {
-                    return Err(format!("{} is ready without a majority of the servers", member.name).into());
-                }
-                std::thread::sleep(LOOK);
+            if !wait::holds(READY, || self.rig.team.health(i).is_some_and(|answer| !answer.ready)) {
+                return Err(format!("{} is ready without a majority of the servers", member.name).into());
             }
         }
         Ok(())

@@ -3,7 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::Request;
+use casebook_protocol::TaskKind;
+use serde_json::Value;
+
+use crate::model::invariants::SUBMIT;
+use crate::model::{Request, prompt};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
@@ -63,6 +67,37 @@ pub enum Play {
 pub trait Script: Send + Sync + 'static {
     /// The same request has the same result, unless a fault counts attempts.
     fn reply(&self, request: &Request) -> Play;
+}
+
+/// The answer in a reply: the arguments of `submit`, or the text.
+pub fn object(reply: &mut Reply) -> &mut String {
+    match reply.calls.iter_mut().find(|call| call.name == SUBMIT) {
+        Some(call) => &mut call.arguments,
+        None => &mut reply.text,
+    }
+}
+
+/// A script whose answers to one kind of task are changed.
+pub struct Changed<S, C> {
+    pub script: S,
+    pub kind: TaskKind,
+    pub change: C,
+}
+
+impl<S: Script, C: Fn(&Request, &mut Value) + Send + Sync + 'static> Script for Changed<S, C> {
+    fn reply(&self, request: &Request) -> Play {
+        let play = self.script.reply(request);
+        let Play::Reply(mut reply) = play else { return play };
+        let answers = reply.calls.iter().all(|call| call.name == SUBMIT);
+        if prompt::kind(&request.system) == Some(self.kind)
+            && answers
+            && let Ok(mut answer @ Value::Object(_)) = serde_json::from_str(object(&mut reply))
+        {
+            (self.change)(request, &mut answer);
+            *object(&mut reply) = answer.to_string();
+        }
+        Play::Reply(reply)
+    }
 }
 
 impl<S: Script + ?Sized> Script for Arc<S> {

@@ -161,36 +161,3 @@ pub fn all_shown(request: &Request) -> Vec<Shown<'_>> {
     }
     all
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_line_names_the_task() {
-        assert_eq!(kind("Casebook task: plan (prompt plan 1)\nYou are"), Some(TaskKind::Plan));
-        for wrong in
-            ["Casebook task: plan", "Casebook task: cook (prompt cook 1)", "Casebook task: plan (prompt report 1)", ""]
-        {
-            assert_eq!(kind(wrong), None, "{wrong}");
-        }
-    }
-
-    #[test]
-    fn sections_are_found_and_nothing_else_is() {
-        let text = "<alert>\n{\"a\":\"\\u003cb>\"}\n</alert>\nbetween\n<journal>\n</journal>\n<open>\nnever closed";
-        assert_eq!(sections(text), [("alert", "{\"a\":\"\\u003cb>\"}"), ("journal", "")]);
-    }
-
-    #[test]
-    fn result_says_whose_it_is() {
-        let text =
-            "result of call r1.investigate.endpoint.t1.0 (search), 9 bytes, whole\n<data-0f>\n{\"a\":1}\n</data-0f>";
-        let found = shown(text).unwrap();
-        assert_eq!((found.call, found.tool, found.failed), ("r1.investigate.endpoint.t1.0", "search", false));
-        assert_eq!((found.task(), found.note, found.data), ("r1.investigate.endpoint", "9 bytes, whole", "{\"a\":1}"));
-        let failed = shown("call r2.review.t1.1 (get_tool_call) failed\n<data-0f>\nno such call\n</data-0f>").unwrap();
-        assert_eq!((failed.task(), failed.failed, failed.data), ("r2.review", true, "no such call"));
-        assert_eq!(shown("anything else\nmore"), None);
-    }
-}

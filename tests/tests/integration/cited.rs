@@ -5,11 +5,11 @@ use casebook_protocol::report::ReportFinding;
 use casebook_protocol::{Rule, TaskKind};
 use casebook_tests::lab::FORMS;
 use casebook_tests::model::brain::{Brain, answer};
-use casebook_tests::model::play::{Ask, Play, Reply, Script};
+use casebook_tests::model::play::{Ask, Changed, Play, Reply, Script, object};
 use casebook_tests::model::{Request, prompt};
 use serde_json::{Value, json};
 
-use crate::forms::{brain, investigated, object};
+use crate::forms::{brain, investigated};
 
 /// The wire formats with both forms of the answer.
 const WIRES: [(&str, &str); 4] = [FORMS[0], FORMS[1], FORMS[6], FORMS[7]];
@@ -38,7 +38,7 @@ fn calls() -> Vec<(&'static str, Value)> {
     ]
 }
 
-fn finding(kind: &str, claim: &str, time: Value, citation: Value) -> Value {
+pub(crate) fn finding(kind: &str, claim: &str, time: Value, citation: Value) -> Value {
     json!({"kind": kind, "claim": claim, "time": time, "bearing": "neutral", "weight": "weak", "confidence": 0.8,
         "citations": [citation]})
 }
@@ -187,48 +187,44 @@ fn each_form_of_citation_stands_if_it_is_true_and_falls_if_not() {
     }
 }
 
-/// Its Experts for endpoint and configuration find one name, and its Critic says in the second round that the
-/// configuration supports the first finding of the endpoint.
-struct Supports(Brain);
+/// Its Experts for endpoint and configuration find one name.
+struct Names(Brain);
 
-impl Script for Supports {
+impl Script for Names {
     fn reply(&self, request: &Request) -> Play {
-        let kind = prompt::kind(&request.system);
-        if kind == Some(TaskKind::Investigate) {
-            let domain = prompt::json_section(request, "question").unwrap()["domain"].as_str().unwrap().to_owned();
-            if domain != "endpoint" && domain != "configuration" {
-                return Play::Reply(answer(request, &json!({"findings": []})));
-            }
-            let shown = prompt::all_shown(request);
-            let Some(first) = shown.first() else {
-                let arguments = json!({"terms": ["mdadm"], "limit": 1}).to_string();
-                return Play::Reply(Reply::calls(vec![Ask { name: "search".into(), arguments }]));
-            };
-            let claim = format!("A record of the {domain} names `mdadm`.");
-            let one = finding("state", &claim, Value::Null, quoted(first.call, "/records/0/raw", "mdadm"));
-            return Play::Reply(answer(request, &json!({"findings": [one]})));
+        if prompt::kind(&request.system) != Some(TaskKind::Investigate) {
+            return self.0.reply(request);
         }
-        let Play::Reply(mut reply) = self.0.reply(request) else { return self.0.reply(request) };
-        let read: Option<Value> = serde_json::from_str(object(&mut reply)).ok();
-        if let (Some(TaskKind::Review), Some(mut review)) = (kind, read)
-            && let Some(all) = review.get_mut("findings").and_then(Value::as_array_mut)
-        {
-            for one in all {
-                one["score"] = json!(0.95);
-                if one["finding"] == "r2-configuration-1" {
-                    one["corroborated_by"] = json!(["r1-endpoint-1"]);
-                }
-            }
-            *object(&mut reply) = review.to_string();
+        let domain = prompt::json_section(request, "question").unwrap()["domain"].as_str().unwrap().to_owned();
+        if domain != "endpoint" && domain != "configuration" {
+            return Play::Reply(answer(request, &json!({"findings": []})));
         }
-        Play::Reply(reply)
+        let shown = prompt::all_shown(request);
+        let Some(first) = shown.first() else {
+            let arguments = json!({"terms": ["mdadm"], "limit": 1}).to_string();
+            return Play::Reply(Reply::calls(vec![Ask { name: "search".into(), arguments }]));
+        };
+        let claim = format!("A record of the {domain} names `mdadm`.");
+        let one = finding("state", &claim, Value::Null, quoted(first.call, "/records/0/raw", "mdadm"));
+        Play::Reply(answer(request, &json!({"findings": [one]})))
+    }
+}
+
+/// Says in the second round that the configuration supports the first finding of the endpoint.
+fn supports(_: &Request, review: &mut Value) {
+    for one in review["findings"].as_array_mut().unwrap() {
+        one["score"] = json!(0.95);
+        if one["finding"] == "r2-configuration-1" {
+            one["corroborated_by"] = json!(["r1-endpoint-1"]);
+        }
     }
 }
 
 #[test]
 fn second_source_of_a_later_round_raises_an_earlier_finding() {
     for form in WIRES {
-        let (_, report) = investigated(Supports(brain()), form);
+        let script = Changed { script: Names(brain()), kind: TaskKind::Review, change: supports };
+        let (_, report) = investigated(script, form);
         let raised = report.guards.iter().filter(|g| g.rule == Rule::Corroborated).map(|g| g.subject.as_str());
         assert_eq!(raised.collect::<Vec<_>>(), ["r1-endpoint-1"], "{form:?}");
         let score =

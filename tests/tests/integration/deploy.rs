@@ -10,6 +10,7 @@ use casebook_runtime::nats::{self, permit};
 use casebook_runtime::process;
 use casebook_runtime::service::environment;
 use casebook_tests::nats::{Broker, program};
+use casebook_tests::wait::{self, PATIENCE};
 use casebook_tests::{hosts, run};
 
 fn deploy(file: &str) -> PathBuf {
@@ -159,12 +160,8 @@ fn with_the_certificates_that_the_script_makes_tls_is_spoken_and_nothing_else() 
         let old = hub.prepare(nats::streams::Keeping::default()).await;
         assert!(old.is_err(), "the old authority is still trusted");
         std::fs::copy(other.join("ca.pem"), &trusted).unwrap();
-        let mut tries = 0;
-        while hub.prepare(nats::streams::Keeping::default()).await.is_err() {
-            tries += 1;
-            assert!(tries < 50, "the new certificates are not read");
-            tokio::time::sleep(std::time::Duration::from_millis(200)).await;
-        }
+        let prepared = async || hub.prepare(nats::streams::Keeping::default()).await.ok();
+        wait::soon(PATIENCE, prepared).await.expect("the new certificates are read");
     })
     .unwrap();
     // And the files for three servers hold, with the same certificates.

@@ -3,13 +3,11 @@
 
 use casebook_protocol::{Budget, FindingId, FindingKind, Report, Rule, TaskKind};
 use casebook_tests::lab::{FORMS, Lab};
+use casebook_tests::model::Request;
 use casebook_tests::model::brain::Brain;
-use casebook_tests::model::play::{Play, Reply, Script};
-use casebook_tests::model::{Request, prompt};
+use casebook_tests::model::play::{Changed, Play, Reply, Script};
 use casebook_tests::run::demo;
 use serde_json::{Value, json};
-
-const SUBMIT: &str = "submit";
 
 pub(crate) fn brain() -> Brain {
     Brain { rounds: 2, journal: 2, ..Brain::default() }
@@ -62,20 +60,6 @@ pub(crate) enum Slip {
     Time,
 }
 
-/// Its Experts make a mistake in their first finding, and correct it when it is returned, or do not.
-pub(crate) struct Sloppy {
-    pub(crate) brain: Brain,
-    pub(crate) slip: Slip,
-    pub(crate) corrects: bool,
-}
-
-pub(crate) fn object(reply: &mut Reply) -> &mut String {
-    match reply.calls.iter_mut().find(|call| call.name == SUBMIT) {
-        Some(call) => &mut call.arguments,
-        None => &mut reply.text,
-    }
-}
-
 fn spoil(finding: &mut Value, slip: Slip) {
     match slip {
         Slip::Quote => finding["citations"][0]["quote"] = json!("this stands in no log"),
@@ -84,27 +68,20 @@ fn spoil(finding: &mut Value, slip: Slip) {
     }
 }
 
-impl Script for Sloppy {
-    fn reply(&self, request: &Request) -> Play {
-        let play = self.brain.reply(request);
-        let Play::Reply(mut reply) = play else { return play };
-        let answers = reply.calls.iter().all(|call| call.name == SUBMIT);
-        if prompt::kind(&request.system) != Some(TaskKind::Investigate) || !answers {
-            return Play::Reply(reply);
-        }
+/// Its Experts make a mistake in their first finding, and correct it when it is returned, or do not.
+pub(crate) fn sloppy(slip: Slip, corrects: bool) -> impl Script {
+    let change = move |request: &Request, answer: &mut Value| {
         let told = String::from_utf8_lossy(&request.bytes).contains("Code has checked your findings");
-        let mut answer: Value = serde_json::from_str(object(&mut reply)).unwrap();
         let findings = answer["findings"].as_array_mut().unwrap();
         if findings.first().is_none_or(|first| first["kind"] != "occurrence") {
-            return Play::Reply(reply);
+            return;
         }
-        if !told || !self.corrects {
-            spoil(&mut findings[0], self.slip);
+        if !told || !corrects {
+            spoil(&mut findings[0], slip);
         }
         findings.truncate(if told { 1 } else { usize::MAX });
-        *object(&mut reply) = answer.to_string();
-        Play::Reply(reply)
-    }
+    };
+    Changed { script: brain(), kind: TaskKind::Investigate, change }
 }
 
 fn claims(report: &Report) -> Vec<&str> {
@@ -127,7 +104,7 @@ fn a_faulty_finding_is_returned_once_and_its_correction_counts() {
     assert!(experts(&honest).all(|task| task.corrected == 0));
     for form in FORMS {
         for slip in [Slip::Quote, Slip::Call, Slip::Time] {
-            let (_, report) = investigated(Sloppy { brain: brain(), slip, corrects: true }, form);
+            let (_, report) = investigated(sloppy(slip, true), form);
             assert_eq!(claims(&report), claims(&honest), "{form:?} {slip:?}");
             assert!(report.findings.iter().all(|f| f.citations.iter().all(|c| c.holds)), "{form:?} {slip:?}");
             let ids = || honest.findings.iter().map(|f| &f.finding.id);
@@ -149,7 +126,7 @@ fn what_stays_faulty_is_capped_and_the_rest_of_the_answer_stands() {
     let (_, honest) = investigated(brain(), FORMS[0]);
     for form in [FORMS[0], FORMS[5]] {
         for slip in [Slip::Quote, Slip::Call, Slip::Time] {
-            let (_, report) = investigated(Sloppy { brain: brain(), slip, corrects: false }, form);
+            let (_, report) = investigated(sloppy(slip, false), form);
             assert_eq!(claims(&report), claims(&honest), "{form:?} {slip:?}");
             assert!(experts(&report).all(|task| task.corrected == 0), "{form:?} {slip:?}");
             for found in &report.findings {

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use casebook_protocol::Report;
 use casebook_report::compare::stable;
 use casebook_tests::disk::Disk;
-use casebook_tests::{generate, run};
+use casebook_tests::{generate, run, wait};
 
 /// The longest time in which a run has to end.
 const BOUND: Duration = Duration::from_secs(60);
@@ -22,13 +22,9 @@ fn ends(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(run::program("casebook"));
     command.args(arguments).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    let end = Instant::now() + BOUND;
-    while child.try_wait().unwrap().is_none() {
-        if Instant::now() > end {
-            child.kill().unwrap();
-            panic!("{arguments:?} does not end: {:?}", child.wait_with_output());
-        }
-        std::thread::sleep(Duration::from_millis(10));
+    if wait::found(BOUND, || child.try_wait().unwrap()).is_none() {
+        child.kill().unwrap();
+        panic!("{arguments:?} does not end: {:?}", child.wait_with_output());
     }
     child.wait_with_output().unwrap()
 }

@@ -3,15 +3,17 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Output};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use casebook_runtime::process;
 use casebook_tests::podman::{IMAGE, Podman, said};
-use casebook_tests::thirdparty;
+use casebook_tests::{thirdparty, wait};
 use serde_json::Value;
 
 mod tools;
 
+/// How long a team may take to be ready, and to end an investigation.
+const PATIENCE: Duration = Duration::from_secs(180);
 /// How a container is run: without rights, without a network, with nothing to write to.
 const HARDENED: [&str; 8] =
     ["--rm", "--read-only", "--cap-drop", "all", "--security-opt", "no-new-privileges", "--network", "none"];
@@ -50,16 +52,9 @@ fn runs_as_its_own_user(podman: &Podman) {
     let hub = ["run", "--detach", "--name", "hub", "--entrypoint", "/bin/casebook-hub"];
     let options = ["--env", "CASEBOOK_NATS=nats://127.0.0.1:1", "--env", "CASEBOOK_HEALTH=8400", IMAGE];
     podman.said(&[&hub[..], &HARDENED[1..], &options].concat()).unwrap();
-    let end = Instant::now() + Duration::from_secs(30);
-    let healthy = loop {
-        let healthy = podman.run(&["exec", "hub", "/bin/casebook-hub", "--healthy"]).unwrap();
-        if text(&healthy).contains("cannot connect") || Instant::now() > end {
-            break healthy;
-        }
-        std::thread::sleep(Duration::from_millis(200));
-    };
-    assert_eq!(healthy.status.code(), Some(1), "{}", text(&healthy));
-    assert!(text(&healthy).contains("cannot connect to NATS"), "{}", text(&healthy));
+    let healthy = || podman.run(&["exec", "hub", "/bin/casebook-hub", "--healthy"]).unwrap();
+    let waits = || healthy().status.code() == Some(1) && text(&healthy()).contains("cannot connect to NATS");
+    assert!(wait::holds(Duration::from_secs(30), waits), "{}", text(&healthy()));
 
     let pid = podman.said(&["inspect", "--format", "{{.State.Pid}}", "hub"]).unwrap();
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
@@ -126,13 +121,10 @@ fn team_of_containers_investigates_the_demo() {
     let names = podman.said(&["ps", "--format", "{{.Names}}"]).unwrap();
     let processes: Vec<&str> = names.lines().filter(|name| !name.contains("_nats-")).collect();
     assert_eq!((processes.len(), names.lines().count()), (2 + 2 + 2 + 3 + 1, 13), "{names}");
-    let end = Instant::now() + Duration::from_secs(180);
     for name in &processes {
-        while !podman.run(&["healthcheck", "run", name]).unwrap().status.success() {
-            let log = || text(&podman.run(&["logs", "--tail", "20", name]).unwrap());
-            assert!(Instant::now() < end, "{name} is not healthy: {}", log());
-            std::thread::sleep(Duration::from_millis(500));
-        }
+        let healthy = || podman.run(&["healthcheck", "run", name]).unwrap().status.success();
+        let log = || text(&podman.run(&["logs", "--tail", "20", name]).unwrap());
+        assert!(wait::holds(PATIENCE, healthy), "{name} is not healthy: {}", log());
     }
     let ports = podman.said(&["ps", "--format", "{{.Ports}}"]).unwrap();
     assert_eq!(ports.split_whitespace().collect::<Vec<_>>(), [format!("127.0.0.1:{port}->{port}/tcp")]);
@@ -145,18 +137,13 @@ fn team_of_containers_investigates_the_demo() {
         let url = format!("http://127.0.0.1:{port}/api/v1/investigations");
         client.get(url).bearer_auth(&key).send().await.unwrap().text().await.unwrap()
     };
-    let end = Instant::now() + Duration::from_secs(180);
-    loop {
-        let answer = process::run(ask()).unwrap();
-        let found: Value = serde_json::from_str(&answer).unwrap();
-        assert!(found["items"].as_array().is_some_and(|items| items.len() < 2), "{answer}");
-        if found["items"][0]["verdict"] == "false_positive" {
-            assert!(id.contains(found["items"][0]["id"].as_str().unwrap()), "{id}: {answer}");
-            break;
-        }
-        assert!(Instant::now() < end, "{answer}");
-        std::thread::sleep(Duration::from_millis(500));
-    }
+    let ended = wait::found(PATIENCE, || {
+        let found: Value = serde_json::from_str(&process::run(ask()).unwrap()).unwrap();
+        assert!(found["items"].as_array().is_some_and(|items| items.len() < 2), "{found}");
+        Some(found["items"][0].clone()).filter(|one| one["verdict"] == "false_positive")
+    });
+    let ended = ended.expect("the investigation ends");
+    assert!(id.contains(ended["id"].as_str().unwrap()), "{id}: {ended}");
     said(podman.compose(port).args(["down", "--volumes", "--timeout", "5"])).unwrap();
 }
 

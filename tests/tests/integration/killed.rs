@@ -17,6 +17,7 @@ use casebook_tests::chaos::run::{Survived, alert, check, run, run_with};
 use casebook_tests::chaos::{Order, closing, scale};
 use casebook_tests::generate;
 use casebook_tests::team::{Part, Team};
+use casebook_tests::wait;
 
 use super::casebook;
 
@@ -187,11 +188,7 @@ fn hub_killed_during_an_append_loses_nothing() {
         team.ready(hub, Duration::from_secs(60)).unwrap();
     }
     let open = || runtime.block_on(closing::unfinished(&connection, &expected));
-    let end = std::time::Instant::now() + Duration::from_secs(60);
-    while !open().is_empty() && std::time::Instant::now() < end {
-        std::thread::sleep(Duration::from_millis(250));
-    }
-    assert_eq!(open(), Vec::<String>::new(), "{}", team.tails());
+    assert!(wait::holds(Duration::from_secs(60), || open().is_empty()), "{:?}\n{}", open(), team.tails());
     let mut found = Survived::default();
     let lease = i64::try_from(streams::LEASE.as_millis()).unwrap();
     runtime.block_on(check(&team, &connection, &expected, (&[], lease), &mut found)).unwrap();

@@ -19,6 +19,7 @@ use casebook_runtime::wire::WIRE_VERSION;
 use casebook_tests::nats::Nats;
 use casebook_tests::reply::{allowed, concrete};
 use casebook_tests::run::{self, demo};
+use casebook_tests::wait::{self, PATIENCE};
 
 mod api;
 mod cluster;
@@ -72,13 +73,9 @@ async fn publish(publisher: &Connection, alert: &[u8]) -> InvestigationId {
 
 async fn concluded(connection: &Connection, id: &InvestigationId) -> Report {
     let store = connection.env().store;
-    for _ in 0..600 {
-        if archive::state(store.as_ref(), id).await.is_ok_and(|state| state.closed.is_some()) {
-            return archive::report(store.as_ref(), id).await.unwrap();
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    panic!("{id} does not end");
+    let closed = async || archive::state(store.as_ref(), id).await.ok()?.closed;
+    wait::soon(PATIENCE, closed).await.unwrap_or_else(|| panic!("{id} does not end"));
+    archive::report(store.as_ref(), id).await.unwrap()
 }
 
 /// Evidence stands at its place on this machine in one home, and with the Experts in the other.
@@ -245,13 +242,8 @@ fn server_refuses_each_forbidden_subject_of_each_role() {
             }
             let tried =
                 || forbidden.iter().chain(&deaf).filter(|s| connection.refusals().of(s).is_none()).collect::<Vec<_>>();
-            for _ in 0..50 {
-                if tried().is_empty() {
-                    break;
-                }
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
-            assert!(tried().is_empty(), "{} was not refused {:?}", user.name(), tried());
+            let all = wait::soon(PATIENCE, async || tried().is_empty().then_some(())).await;
+            assert!(all.is_some(), "{} was not refused {:?}", user.name(), tried());
             assert!(forbidden.len() + deaf.len() > 10, "{} may do nearly everything", user.name());
         }
     })

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use casebook_protocol::{Budget, Event, Recorded};
 use casebook_tests::lab::{FORMS, Lab, models_file};
@@ -24,6 +23,14 @@ fn casebook(folder: &Path, arguments: &[&str]) -> (i32, String) {
     let output = Command::new(program()).args(arguments).current_dir(folder).output().unwrap();
     let printed = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
     (output.status.code().unwrap(), printed)
+}
+
+/// A client of `casebook mcp` with the models file of `folder`, and with `more`.
+fn mcp(folder: &Path, more: &[&str]) -> Client {
+    let (program, evidence) = (program(), demo("evidence"));
+    let (models, data) = (folder.join("models.toml"), folder.join("data"));
+    let command = [&program, "mcp", "--evidence", text(&evidence), "--models", text(&models), "--data", text(&data)];
+    Client::stdio(&[&command[..], more].concat(), AUTO)
 }
 
 fn has(printed: &str, needed: &[&str]) {
@@ -91,48 +98,21 @@ fn over_mcp_the_same_alert_goes_on_once_a_model_answers() {
     let script = Switched::new(brain(), Fault::Status(401));
     let lab = Lab::start(script.clone(), FORMS[2]).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let models = folder.path().join("models.toml");
-    std::fs::write(&models, &lab.file).unwrap();
-    let (evidence, team, data) = (demo("evidence"), demo("team"), folder.path().join("data"));
-    let program = program();
-    let command = [
-        &program,
-        "mcp",
-        "--evidence",
-        text(&evidence),
-        "--team",
-        text(&team),
-        "--models",
-        text(&models),
-        "--data",
-        text(&data),
-    ];
-    let mut client = Client::stdio(&command, AUTO);
+    std::fs::write(folder.path().join("models.toml"), &lab.file).unwrap();
+    let mut client = mcp(folder.path(), &["--team", text(&demo("team"))]);
     let alert: Value = serde_json::from_slice(&std::fs::read(demo("alert.json")).unwrap()).unwrap();
     let opened = client.json("open_investigation", &json!({"alert": alert}));
-    let one = json!({"id": opened["id"]});
-    let paused = until(&mut client, &one, |standing| !standing["not_investigated"].is_null());
+    let id = opened["id"].as_str().unwrap();
+    let paused = client.until(id, |standing| !standing["not_investigated"].is_null());
     assert!(paused["not_investigated"].as_str().unwrap().contains("HTTP 401"), "{paused}");
     assert!(paused["verdict"].is_null() && paused["closed"].is_null(), "{paused}");
-    let report = client.json("get_report", &one);
+    let report = client.json("get_report", &json!({"id": id}));
     assert!(report["markdown"].as_str().unwrap().contains("Not investigated"), "{report}");
     script.mend();
     let again = client.json("open_investigation", &json!({"alert": alert}));
     assert_eq!((&again["id"], &again["new"]), (&opened["id"], &json!(false)));
-    let closed = until(&mut client, &one, |standing| !standing["closed"].is_null());
+    let closed = client.closed(id);
     assert_eq!((&closed["verdict"], &closed["not_investigated"]), (&json!("true_positive"), &Value::Null));
-}
-
-fn until(client: &mut Client, one: &Value, wanted: impl Fn(&Value) -> bool) -> Value {
-    let begun = Instant::now();
-    loop {
-        let standing = client.json("get_investigation", one);
-        if wanted(&standing) {
-            return standing;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(300), "{standing}");
-        std::thread::sleep(Duration::from_millis(100));
-    }
 }
 
 #[test]
@@ -177,21 +157,7 @@ fn a_budget_too_small_for_a_call_is_refused_with_its_figures() {
     }
     assert_eq!(lab.server.log().counts().requests, 0);
     has(&casebook(folder.path(), &["list"]).1, &["no investigations"]);
-    let (models, data) = (folder.path().join("models.toml"), folder.path().join("data"));
-    let program = program();
-    let command = [
-        &program,
-        "mcp",
-        "--evidence",
-        text(&evidence),
-        "--models",
-        text(&models),
-        "--data",
-        text(&data),
-        "--budget-tokens",
-        "3",
-    ];
-    let mut client = Client::stdio(&command, AUTO);
+    let mut client = mcp(folder.path(), &["--budget-tokens", "3"]);
     let refused = client.call("open_investigation", &json!({"alert": {"id": "x"}})).unwrap_err();
     assert!(refused.contains("the budget is too small: one call of the Expert for "), "{refused}");
 }

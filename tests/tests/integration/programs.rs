@@ -3,12 +3,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use casebook_cli::cluster::process::{self, Process};
 use casebook_runtime::service::health::Answer;
 use casebook_tests::nats::Nats;
-use casebook_tests::run;
+use casebook_tests::{run, wait};
 use rustix::process::Signal;
 
 /// The longest wait for anything.
@@ -24,15 +24,8 @@ fn output(program: &str, folder: &Path, arguments: &[&str], environment: &[(&str
 }
 
 /// What is found in time; a failure shows the end of the log.
-fn until<T>(what: &str, process: &Process, mut found: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = found() {
-            return found;
-        }
-        assert!(Instant::now() < end, "{what}: not in time; {:?}", process.last_lines());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+fn until<T>(what: &str, process: &Process, found: impl FnMut() -> Option<T>) -> T {
+    wait::found(PATIENCE, found).unwrap_or_else(|| panic!("{what}: not in time; {:?}", process.last_lines()))
 }
 
 /// What a process answers about itself once it fits.
@@ -47,12 +40,7 @@ fn start(program: &str, name: &str, folder: &Path, arguments: &[&str]) -> Proces
 
 fn drains(mut process: Process) {
     process.signal(Signal::TERM);
-    let mut status = None;
-    let end = Instant::now() + PATIENCE;
-    while status.is_none() && Instant::now() < end {
-        status = process.ended();
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    let status = wait::found(PATIENCE, || process.ended());
     assert!(status.is_some_and(|status| status.success()), "{status:?}: {:?}", process.last_lines());
 }
 

@@ -35,11 +35,3 @@ fn the_program_prints_its_url_serves_records_and_counts() {
     drop(input);
     assert!(program.wait().unwrap().success());
 }
-
-#[test]
-fn an_unknown_script_is_named() {
-    let output = Command::new(env!("CARGO_BIN_EXE_scripted-model")).args(["--script", "x"]).output().unwrap();
-    assert!(!output.status.success());
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(error.trim(), "scripted-model: expected the script default or benchmark, got \"x\"");
-}

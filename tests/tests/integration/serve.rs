@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use casebook_protocol::Timestamp;
 use casebook_tests::run;
+use casebook_tests::wait::{self, PATIENCE};
 use casebook_tests::web::{Server, contract};
 use futures_util::StreamExt;
 use reqwest::{Client, Method, Response};
@@ -51,14 +52,9 @@ impl Asked {
     }
 
     async fn closed(&self, id: &str) -> Value {
-        for _ in 0..1_200 {
-            let now = self.get(&format!("/investigations/{id}")).await;
-            if now["closed"].is_string() {
-                return now;
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-        panic!("{id} does not end");
+        let look =
+            async || Some(self.get(&format!("/investigations/{id}")).await).filter(|now| now["closed"].is_string());
+        wait::soon(PATIENCE, look).await.unwrap_or_else(|| panic!("{id} does not end"))
     }
 
     async fn repeat(&self, body: &Value) -> (u16, Value) {
@@ -192,18 +188,10 @@ async fn a_file_that_does_not_arrive_whole_or_unpacks_to_too_much_is_no_evidence
     cut.write_all(head.as_bytes()).unwrap();
     let uploads = data.path().join("uploads");
     let parts = || std::fs::read_dir(&uploads).unwrap().filter(|one| !one.as_ref().unwrap().path().is_dir()).count();
-    let wait = async |what: usize| {
-        for _ in 0..100 {
-            if parts() == what {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-        panic!("{} parts", parts());
-    };
-    wait(1).await;
+    let are = async |what: usize| wait::soon(PATIENCE, async || (parts() == what).then_some(())).await;
+    assert!(are(1).await.is_some(), "{} parts", parts());
     drop(cut);
-    wait(0).await;
+    assert!(are(0).await.is_some(), "{} parts", parts());
     assert_eq!(std::fs::read_dir(uploads.join(&upload)).unwrap().count(), 0);
     let mut bomb = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     bomb.write_all(&vec![0; 64 << 20]).unwrap();

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use casebook_protocol::Report;
 use casebook_report::compare::stable;
 use casebook_runtime::process;
+use casebook_tests::wait::{self, PATIENCE};
 use casebook_tests::web::address;
 use casebook_tests::{generate, nats, run};
 
@@ -246,11 +247,7 @@ fn killed_team_leaves_no_process_behind() {
     let mut team = Team::start(&case);
     team.child.kill().unwrap();
     team.child.wait().unwrap();
-    let end = Instant::now() + Duration::from_secs(60);
-    while !team.running().is_empty() {
-        assert!(Instant::now() < end, "{:?} run", team.running());
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    assert!(wait::holds(PATIENCE, || team.running().is_empty()), "{:?} run", team.running());
     assert!(text(&case.at(".casebook/cluster/nats/nats-server.log")).contains("Server Exiting"), "it ended in order");
     for log in case.logs(".log") {
         assert!(!text(&log).contains("no connection"), "the server ended last: {}", text(&log));

@@ -6,36 +6,14 @@ use casebook_protocol::{Budget, Fate, Report, Rule, TaskKind};
 use casebook_report::Form;
 use casebook_tests::lab::{FORMS, Lab};
 use casebook_tests::model::brain::Brain;
-use casebook_tests::model::play::{Play, Script};
+use casebook_tests::model::play::{Ask, Changed, Play, Reply, Script};
 use casebook_tests::model::{Request, prompt};
 use casebook_tests::run::demo;
 use casebook_trust::Backing;
 use serde_json::{Value, json};
 
-use crate::forms::{Slip, Sloppy, brain, investigated, object};
-
-/// A script whose answers to one kind of task are changed.
-struct Changed<S, C> {
-    script: S,
-    kind: TaskKind,
-    change: C,
-}
-
-impl<S: Script, C: Fn(&Request, &mut Value) + Send + Sync + 'static> Script for Changed<S, C> {
-    fn reply(&self, request: &Request) -> Play {
-        let play = self.script.reply(request);
-        let Play::Reply(mut reply) = play else { return play };
-        if prompt::kind(&request.system) == Some(self.kind)
-            && let Ok(mut answer) = serde_json::from_str::<Value>(object(&mut reply))
-            && answer.is_object()
-            && reply.calls.iter().all(|call| call.name == "submit")
-        {
-            (self.change)(request, &mut answer);
-            *object(&mut reply) = answer.to_string();
-        }
-        Play::Reply(reply)
-    }
-}
+use crate::cited::finding;
+use crate::forms::{Slip, brain, investigated, sloppy};
 
 fn requests(lab: &Lab, kind: TaskKind) -> Vec<Arc<Request>> {
     let all = lab.server.log().captured();
@@ -53,7 +31,7 @@ fn finding_capped_for_its_form_is_called_citation_incomplete() {
         findings.iter_mut().for_each(|one| one["score"] = json!(0.95));
     };
     for form in [FORMS[0], FORMS[7]] {
-        let script = Sloppy { brain: brain(), slip: Slip::Quote, corrects: false };
+        let script = sloppy(Slip::Quote, false);
         let (lab, report) = investigated(Changed { script, kind: TaskKind::Review, change: believed }, form);
         let capped: Vec<_> =
             report.findings.iter().filter(|f| f.capped_by.iter().any(|rule| rule.is_of_form())).collect();
@@ -141,18 +119,11 @@ impl Script for Noted {
 }
 
 fn case_with_leads(how: Follows, form: (&str, &str)) -> (Lab, Report) {
-    let critic = |script| Changed { script, kind: TaskKind::Review, change: leads };
-    match how {
-        Follows::InTheJournal => {
-            let script: Arc<dyn Script> = Arc::new(Noted(brain()));
-            investigated(critic(script), form)
-        }
-        how => {
-            let script: Arc<dyn Script> =
-                Arc::new(Changed { script: brain(), kind: TaskKind::Plan, change: follows(how) });
-            investigated(critic(script), form)
-        }
-    }
+    let script: Arc<dyn Script> = match how {
+        Follows::InTheJournal => Arc::new(Noted(brain())),
+        how => Arc::new(Changed { script: brain(), kind: TaskKind::Plan, change: follows(how) }),
+    };
+    investigated(Changed { script, kind: TaskKind::Review, change: leads }, form)
 }
 
 #[test]
@@ -252,8 +223,7 @@ impl Script for Remembers {
     fn reply(&self, request: &Request) -> Play {
         let offered = request.offered().iter().any(|tool| tool.name == "my_findings");
         if offered && request.turns.len() == 1 {
-            let calls = vec![casebook_tests::model::play::Ask { name: "my_findings".into(), arguments: "{}".into() }];
-            return Play::Reply(casebook_tests::model::play::Reply::calls(calls));
+            return Play::Reply(Reply::calls(vec![Ask { name: "my_findings".into(), arguments: "{}".into() }]));
         }
         self.0.reply(request)
     }
@@ -310,7 +280,6 @@ struct Computes(Brain);
 
 impl Script for Computes {
     fn reply(&self, request: &Request) -> Play {
-        use casebook_tests::model::play::{Ask, Reply};
         if prompt::kind(&request.system) != Some(TaskKind::Investigate) {
             return self.0.reply(request);
         }
@@ -334,17 +303,11 @@ impl Script for Computes {
             }
             (Some(_), Some((id, answer))) => {
                 let value = answer["value"].to_string();
-                let citation = json!({"kind": "aggregate", "call": id, "at": "/value", "quote": null, "value": value, "from": null, "to": null});
-                let wrong = json!({"kind": "aggregate", "call": id, "at": "/value", "quote": null, "value": format!("{value}7"), "from": null, "to": null});
-                let finding = |claim: String, citation: Value| {
-                    json!({"kind": "aggregate", "claim": claim, "time": null, "entities": [],
-                    "bearing": "neutral", "weight": "weak", "about_alert": false, "technique": null, "confidence": 0.8,
-                    "citations": [citation], "look_next": null})
-                };
-                let findings = [
-                    finding(format!("The sources have {value} records in all."), citation),
-                    finding(format!("The sources have {value}7 records in all."), wrong),
-                ];
+                let findings = [value.clone(), format!("{value}7")].map(|value| {
+                    let citation = json!({"kind": "aggregate", "call": id, "at": "/value", "value": value});
+                    let claim = format!("The sources have {value} records in all.");
+                    finding("aggregate", &claim, Value::Null, citation)
+                });
                 Play::Reply(casebook_tests::model::brain::answer(request, &json!({"findings": findings})))
             }
         }

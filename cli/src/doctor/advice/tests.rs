@@ -53,22 +53,11 @@ fn error(fault: Fault, message: &str) -> AskError {
 }
 
 fn trial(result: Result<(), &str>, heard: Vec<Heard>) -> Trial {
-    let outcome = Outcome {
-        task: TaskId::new("r1001.decide").unwrap(),
-        player: Player { name: "m".into(), version: "m-1".into(), built_in: false },
-        result: result
-            .map(|()| Answer::Decide(Decision { next: Move::Advance, reason: "enough".into() }))
-            .map_err(str::to_owned),
-        journal: vec![],
-        calls: vec![],
-        asked: vec![],
-        raised: vec![],
-        acts: None,
-        files: None,
-        corrected: 0,
-        limits: vec![],
-        usage: Usage { model_calls: 1, input_tokens: 10, ..Usage::default() },
-    };
+    let player = Player { name: "m".into(), version: "m-1".into(), built_in: false };
+    let answer = |()| Answer::Decide(Decision { next: Move::Advance, reason: "enough".into() });
+    let result = result.map(answer).map_err(str::to_owned);
+    let usage = Usage { model_calls: 1, input_tokens: 10, ..Usage::default() };
+    let outcome = Outcome { usage, ..Outcome::new(TaskId::new("r1001.decide").unwrap(), player, result) };
     Trial { kind: TaskKind::Decide, outcome, heard }
 }
 

@@ -186,14 +186,9 @@ impl Granted {
 
 fn source(server: &Served) -> SourceInfo {
     let (name, policy) = (source_name(&server.name), &server.policy);
-    SourceInfo {
-        sensor: policy.sensor.clone().unwrap_or_else(|| format!("mcp:{name}")),
-        source: name,
-        on_subject_host: policy.on_subject_host,
-        records: 0,
-        about: about(server),
-        coverage: Vec::new(),
-    }
+    let sensor = policy.sensor.clone().unwrap_or_else(|| format!("mcp:{name}"));
+    let (on_subject_host, about) = (policy.on_subject_host, about(server));
+    SourceInfo { on_subject_host, about, ..SourceInfo::new(name, sensor) }
 }
 
 fn about(server: &Served) -> String {

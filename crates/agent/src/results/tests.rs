@@ -152,15 +152,7 @@ fn result_tools_come_once_and_never_alone() {
     let toolset = |names: &[&str]| casebook_protocol::Toolset {
         name: "t".into(),
         about: String::new(),
-        tools: names
-            .iter()
-            .map(|name| casebook_protocol::ToolSpec {
-                name: (*name).into(),
-                description: String::new(),
-                input_schema: "{}".into(),
-                repeatable: false,
-            })
-            .collect(),
+        tools: names.iter().map(|name| casebook_protocol::ToolSpec::new(name, "", "{}", false)).collect(),
     };
     let names = |set: casebook_protocol::Toolset| set.tools.into_iter().map(|t| t.name).collect::<Vec<_>>();
     let all = ["search", "calculate", "search_result", "slice_result", "count_result"];

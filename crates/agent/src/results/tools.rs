@@ -64,12 +64,7 @@ pub fn with(mut toolset: Toolset) -> Toolset {
     let fresh: Vec<ToolSpec> = ABOUT
         .iter()
         .filter(|(name, ..)| !toolset.tools.is_empty() && !there(name))
-        .map(|(name, description, schema)| ToolSpec {
-            name: (*name).to_owned(),
-            description: (*description).to_owned(),
-            input_schema: (*schema).to_owned(),
-            repeatable: true,
-        })
+        .map(|(name, description, schema)| ToolSpec::new(name, description, schema, true))
         .collect();
     toolset.tools.extend(fresh);
     toolset
@@ -111,15 +106,10 @@ impl Tools for ResultTools {
     fn toolset(&self) -> Toolset {
         let mut toolset = with(self.inner.toolset());
         if !self.earlier.is_empty() {
-            toolset.tools.push(ToolSpec {
-                name: MY_FINDINGS.to_owned(),
-                description:
-                    "Your own findings of earlier rounds, the latest first, each with the calls that it cited and \
-                    their arguments: use it to go on where you were. Cite a new call, never this one."
-                        .to_owned(),
-                input_schema: r#"{"type":"object","additionalProperties":false,"properties":{}}"#.to_owned(),
-                repeatable: true,
-            });
+            let about = "Your own findings of earlier rounds, the latest first, each with the calls that it cited and \
+                their arguments: use it to go on where you were. Cite a new call, never this one.";
+            let schema = r#"{"type":"object","additionalProperties":false,"properties":{}}"#;
+            toolset.tools.push(ToolSpec::new(MY_FINDINGS, about, schema, true));
         }
         toolset
     }

@@ -1,18 +1,12 @@
 use casebook_protocol::{
-    ArtifactId, Bearing, Decision, Domain, FindingKind, Locator, ModelCall, ModelCallId, Move, Purpose, Score,
-    Timestamp, ToolCall, ToolSpec, Weight,
+    Decision, Domain, FindingKind, Locator, ModelCall, ModelCallId, Move, Purpose, ToolCall, ToolSpec,
 };
 
 use super::*;
 use crate::model::{Ask, Choice, Fault};
 
 fn machine(turns: u32, tool_calls: u32) -> TurnLoop {
-    let tool = |name: &str, repeatable| ToolSpec {
-        name: name.into(),
-        description: String::new(),
-        input_schema: "{}".into(),
-        repeatable,
-    };
+    let tool = |name: &str, repeatable| ToolSpec::new(name, "", "{}", repeatable);
     let toolset =
         Toolset { name: "t".into(), about: String::new(), tools: vec![tool("search", true), tool("ask", false)] };
     let task = TaskId::of(1, TaskKind::Investigate, Some(&Domain::new("endpoint").unwrap()));
@@ -29,17 +23,7 @@ fn calls(tools: &[&str]) -> Input {
 
 fn done(effect: &Effect) -> Input {
     let Effect::Call { id, request, .. } = effect else { panic!("{effect:?} is not a call") };
-    let call = ToolCall {
-        id: id.clone(),
-        domain: None,
-        tool: request.tool.clone(),
-        arguments: request.arguments.clone(),
-        status: CallStatus::Answered,
-        result: ArtifactId::of(b"{}"),
-        bytes: 2,
-        started: Timestamp::UNIX_EPOCH,
-        ended: Timestamp::UNIX_EPOCH,
-    };
+    let call = ToolCall::answered(id.clone(), &*request.tool, &*request.arguments, b"{}");
     Input::Called(Box::new(Done { call, result: "{}".into() }))
 }
 
@@ -106,19 +90,8 @@ fn counted_queries_are_made_again_before_the_answer_counts() {
         value: 1,
         again: None,
     };
-    let finding = FindingDraft {
-        kind: FindingKind::Aggregate,
-        claim: "x".into(),
-        time: None,
-        entities: vec![],
-        bearing: Bearing::Neutral,
-        weight: Weight::Weak,
-        about_alert: false,
-        technique: None,
-        confidence: Score::ZERO,
-        citations: vec![count(0), count(0), count(1)],
-        look_next: None,
-    };
+    let citations = vec![count(0), count(0), count(1)];
+    let finding = FindingDraft { citations, ..FindingDraft::neutral(FindingKind::Aggregate, "x".into()) };
     let checks = m.step(Input::Action(Action::Answer(Box::new(Answer::Investigate(vec![finding])))));
     assert_eq!(ids(&checks), ["r1.investigate.endpoint.t1002.0"], "once, and only the repeatable tool");
     let [Effect::Finish(Ok(answer))] = &m.step(done(&checks[0]))[..] else { panic!() };
@@ -155,23 +128,8 @@ fn replied(n: u32, usage: Usage) -> Input {
 }
 
 fn replied_as(purpose: Purpose, n: u32, usage: Usage) -> Input {
-    let call = ModelCall {
-        id: ModelCallId::of(&TaskId::of(1, TaskKind::Investigate, None), n),
-        model: "m".into(),
-        version: "m-1".into(),
-        prompt: "p 1".into(),
-        purpose,
-        request: ArtifactId::of(b""),
-        request_bytes: 0,
-        kept: None,
-        reply: None,
-        failed: None,
-        attempts: 1,
-        usage,
-        estimated: false,
-        started: Timestamp::UNIX_EPOCH,
-        ended: Timestamp::UNIX_EPOCH,
-    };
+    let id = ModelCallId::of(&TaskId::of(1, TaskKind::Investigate, None), n);
+    let call = ModelCall { usage, ..ModelCall::new(id, "m", "p 1", purpose) };
     Input::Replied(Box::new(Exchange { call, result: Err(Fault::Unreadable) }))
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use casebook_protocol::{ArtifactId, ModelCall, Purpose, Task, Timestamp, Usage, between};
+use casebook_protocol::{ArtifactId, ModelCall, Purpose, Task, Timestamp, between};
 
 use super::{Step, WorkError, Worker};
 use crate::model::kept::{Before, StoredReply, split};
@@ -76,21 +76,12 @@ impl Worker {
         let ask = &asking.ask;
         let request = self.reasoner.keeps_requests().then(|| split(ask, before));
         let mut call = ModelCall {
-            id: ask.id.clone(),
-            model: ask.model.clone(),
-            version: String::new(),
-            prompt: ask.prompt.clone(),
-            purpose: ask.purpose,
             request: asking.request.clone(),
             request_bytes: asking.bytes,
             kept: request.as_ref().map(|split| split.kept.clone()),
-            reply: None,
-            failed: None,
-            attempts: 1,
-            usage: Usage { model_calls: 1, ..Usage::default() },
-            estimated: false,
             started,
             ended: self.env.clock.now(),
+            ..ModelCall::new(ask.id.clone(), &*ask.model, &*ask.prompt, ask.purpose)
         };
         let stored = match answer {
             Ok(answered) => {

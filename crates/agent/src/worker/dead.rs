@@ -1,7 +1,7 @@
 //! Gives up jobs that no worker could perform, with a dead letter.
 
 use casebook_protocol::subject::{self, Queue};
-use casebook_protocol::{DeadLetter, Outcome, Task, Usage};
+use casebook_protocol::{DeadLetter, Outcome, Task};
 
 use super::{ATTEMPTS, WorkError, Worker, queue_of};
 use crate::reasoner::Past;
@@ -21,20 +21,7 @@ impl Worker {
         if let Err(error) = self.bury(&queue, Some(task), bytes, attempt, &reason).await {
             tracing::error!(%error, reason, "could not write a dead letter");
         }
-        Some(Outcome {
-            task: task.id.clone(),
-            player: self.reasoner.player(task, &Past::default()),
-            result: Err(reason),
-            journal: Vec::new(),
-            calls: Vec::new(),
-            asked: Vec::new(),
-            raised: Vec::new(),
-            acts: None,
-            files: None,
-            corrected: 0,
-            limits: Vec::new(),
-            usage: Usage::default(),
-        })
+        Some(Outcome::new(task.id.clone(), self.reasoner.player(task, &Past::default()), Err(reason)))
     }
 
     pub(super) async fn bury(

@@ -12,7 +12,6 @@ use casebook_trust::Backing;
 use super::{App, answer, guard};
 use crate::cases::{Held, Trouble};
 use crate::model::row::Row;
-use crate::model::spans::spans;
 use crate::model::zone::Zone;
 use crate::pages::case::Case;
 use crate::pages::frame::{Frame, Theme};
@@ -74,23 +73,9 @@ impl Moment {
     }
 
     pub(super) fn case<'a>(&'a self, frame: &'a Frame) -> Case<'a> {
-        Case {
-            frame,
-            id: &self.id,
-            log: self.log(),
-            state: self.state(),
-            report: &self.report,
-            row: &self.row,
-            spans: spans(self.log()),
-            last: self.whole.state.last_seq(),
-            at: self.at,
-            present: self.at.map(|_| &self.whole.state),
-            upto: None,
-            group: "",
-            from: None,
-            finding: "",
-            backing: Backing::default(),
-        }
+        let (last, present) = (self.whole.state.last_seq(), self.at.map(|_| &self.whole.state));
+        let case = Case::new(frame, self.log(), self.state(), &self.report, &self.row);
+        Case { last, at: self.at, present, ..case }
     }
 }
 

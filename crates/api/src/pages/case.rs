@@ -13,7 +13,7 @@ use super::frame::{Frame, Live};
 use super::icon::Icon;
 use super::parts::{self, Links};
 use crate::model::row::Row;
-use crate::model::spans::Span;
+use crate::model::spans::{Span, spans};
 
 pub mod channels;
 pub mod events;
@@ -65,7 +65,28 @@ pub const TABS: [(&str, &str); 8] = [
     ("evidence", "Evidence"),
 ];
 
-impl Case<'_> {
+impl<'a> Case<'a> {
+    /// The present of the whole log `log`.
+    pub fn new(frame: &'a Frame, log: &'a [Recorded], state: &'a State, report: &'a Report, row: &'a Row) -> Self {
+        Self {
+            frame,
+            id: &report.investigation,
+            log,
+            state,
+            report,
+            row,
+            spans: spans(log),
+            last: state.last_seq(),
+            at: None,
+            present: None,
+            upto: None,
+            group: "",
+            from: None,
+            finding: "",
+            backing: Backing::default(),
+        }
+    }
+
     pub fn knows(&self, id: &str) -> bool {
         self.report.findings.iter().any(|found| found.finding.id.as_str() == id)
     }

@@ -9,7 +9,6 @@ use casebook_api::cases::{Cases, Held, Listed};
 use casebook_api::http::{Config, listen};
 use casebook_api::model::insights::Insights;
 use casebook_api::model::row::Row;
-use casebook_api::model::spans::spans;
 use casebook_api::model::zone::Zone;
 use casebook_api::pages::case::{self, Case, TABS};
 use casebook_api::pages::frame::{Frame, Theme};
@@ -65,24 +64,9 @@ pub(crate) fn pages(log: &[Recorded], result: &str) -> Vec<(String, String)> {
     let view = |held: &Held, at: Option<u64>, tab: &str| {
         let (row, report) = (Row::of(&id, &held.state), report::build(&held.state).unwrap());
         let present = State::replay(log);
-        let case = Case {
-            frame: &frame,
-            id: &id,
-            log: &held.log,
-            state: &held.state,
-            report: &report,
-            row: &row,
-            spans: spans(&held.log),
-            last,
-            at,
-            present: at.map(|_| &present),
-            upto: None,
-            group: "",
-            from: None,
-            finding: "",
-            backing: searched(&report, result),
-        };
-        case::page(&case, tab)
+        let (present, backing) = (at.map(|_| &present), searched(&report, result));
+        let case = Case::new(&frame, &held.log, &held.state, &report, &row);
+        case::page(&Case { last, at, present, backing, ..case }, tab)
     };
     let mut out =
         vec![("fleet".to_owned(), fleet::page(&frame, &twice(), &listed(twice()), 2, &fleet::Filter::default()))];
@@ -95,23 +79,7 @@ pub(crate) fn pages(log: &[Recorded], result: &str) -> Vec<(String, String)> {
     let middle = Held { log: half.to_vec(), state: State::replay(half) };
     out.push(("case-past".into(), view(&middle, Some(last / 2), "channels")));
     out.push(("case-running".into(), view(&middle, None, "timeline")));
-    let case = Case {
-        frame: &frame,
-        id: &id,
-        log: &held.log,
-        state: &held.state,
-        report: &report,
-        row: &row,
-        spans: spans(&held.log),
-        last,
-        at: None,
-        present: None,
-        upto: None,
-        group: "",
-        from: None,
-        finding: "",
-        backing: Backing::default(),
-    };
+    let case = Case::new(&frame, &held.log, &held.state, &report, &row);
     for span in case.spans.iter().filter(|span| span.tool_calls > 0).take(1) {
         out.push(("task".into(), task::page(&case, span, b"not a view")));
     }
@@ -174,22 +142,9 @@ pub(crate) fn pages(log: &[Recorded], result: &str) -> Vec<(String, String)> {
     }
     out.push(("insights".into(), casebook_api::pages::insights::page(&frame, &numbers(log))));
     let bodies = [Body { name: result.into(), about: result.into(), removable: true }];
-    out.push((
-        "launch".into(),
-        launch::page(
-            &frame,
-            &bodies,
-            &Budget::default(),
-            &launch::Draft {
-                alert: result,
-                body: result,
-                cost: result,
-                minutes: result,
-                again: true,
-                wrong: Some(result),
-            },
-        ),
-    ));
+    let (again, wrong) = (true, Some(result));
+    let draft = launch::Draft { alert: result, body: result, cost: result, minutes: result, again, wrong };
+    out.push(("launch".into(), launch::page(&frame, &bodies, &Budget::default(), &draft)));
     let problem = verify::Problem { seq: Some(1), what: result.into() };
     let differs = Verification { problems: vec![problem], foreign: vec![result.to_owned()], ..Verification::default() };
     let intact = Verification { events: 3, closed: true, report: true, ..Verification::default() };

@@ -1,21 +1,11 @@
-use casebook_protocol::{ArtifactId, Locator, Timestamp};
+use casebook_protocol::Locator;
 use casebook_table::{expect_file, lines};
 use serde_json::json;
 
 use super::*;
 
 fn call(id: &str, tool: &str, arguments: &Value, result: &str) -> ToolCall {
-    ToolCall {
-        id: CallId::new(id).unwrap(),
-        domain: None,
-        tool: tool.into(),
-        arguments: arguments.to_string(),
-        status: CallStatus::Answered,
-        result: ArtifactId::of(result.as_bytes()),
-        bytes: result.len() as u64,
-        started: Timestamp::UNIX_EPOCH,
-        ended: Timestamp::UNIX_EPOCH,
-    }
+    ToolCall::answered(CallId::new(id).unwrap(), tool, arguments.to_string(), result.as_bytes())
 }
 
 #[test]

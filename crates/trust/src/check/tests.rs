@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use casebook_protocol::{Bearing, CallId, Entity, EntityKind, EventTime, FindingKind, Precision, Score, Weight};
+use casebook_protocol::{CallId, Entity, EntityKind, EventTime, FindingKind, Precision};
 use casebook_table::{blocks, expect_file};
 
 use super::*;
@@ -13,17 +13,7 @@ pub(crate) fn id(text: &str) -> CallId {
 }
 
 fn call(name: &str, tool: &str, arguments: &str, result: &str) -> ToolCall {
-    ToolCall {
-        id: id(name),
-        domain: None,
-        tool: tool.into(),
-        arguments: arguments.into(),
-        status: CallStatus::Answered,
-        result: ArtifactId::of(result.as_bytes()),
-        bytes: result.len() as u64,
-        started: Timestamp::UNIX_EPOCH,
-        ended: Timestamp::UNIX_EPOCH,
-    }
+    ToolCall::answered(id(name), tool, arguments, result.as_bytes())
 }
 
 pub(crate) fn add(all: &mut Exhibits, name: &str, tool: &str, arguments: &str, result: &str, repeatable: bool) {
@@ -31,19 +21,7 @@ pub(crate) fn add(all: &mut Exhibits, name: &str, tool: &str, arguments: &str, r
 }
 
 pub(crate) fn draft(citations: Vec<Citation>) -> FindingDraft {
-    FindingDraft {
-        kind: FindingKind::State,
-        claim: "it is so".into(),
-        time: None,
-        entities: vec![],
-        bearing: Bearing::Neutral,
-        weight: Weight::Weak,
-        about_alert: false,
-        technique: None,
-        confidence: Score::clamped(0.5),
-        citations,
-        look_next: None,
-    }
+    FindingDraft { about_alert: false, citations, ..FindingDraft::neutral(FindingKind::State, "it is so".into()) }
 }
 
 /// `name tool arguments` and whether it is made again, then the result, in which `⏎` is a line end.

@@ -37,15 +37,8 @@ mod tests {
         let said = |sensors: &[(&str, bool)]| {
             let source = |(n, (sensor, on_subject_host)): (usize, &(&str, bool))| {
                 let source = format!("s{n}");
-                let info = SourceInfo {
-                    source: source.clone(),
-                    sensor: (*sensor).into(),
-                    on_subject_host: *on_subject_host,
-                    records: 1,
-                    about: String::new(),
-                    coverage: Vec::new(),
-                };
-                (source, info)
+                let on_subject_host = *on_subject_host;
+                (source.clone(), SourceInfo { on_subject_host, ..SourceInfo::new(source, *sensor) })
             };
             out_of_reach(&sensors.iter().enumerate().map(source).collect())
         };

@@ -10,14 +10,7 @@ use casebook_protocol::{
 mod timeline;
 
 fn source(name: &str, on_subject_host: bool) -> (String, SourceInfo) {
-    let info = SourceInfo {
-        source: name.into(),
-        sensor: format!("sensor of {name}"),
-        on_subject_host,
-        records: 1,
-        about: String::new(),
-        coverage: Vec::new(),
-    };
+    let info = SourceInfo { on_subject_host, ..SourceInfo::new(name, format!("sensor of {name}")) };
     (name.to_owned(), info)
 }
 
@@ -97,13 +90,7 @@ fn submitted(n: usize, shape: &Shape) -> (Finding, Checked) {
 }
 
 fn judged(all: &[(Finding, Checked)], score: f64) -> ReviewDraft {
-    let judgements = all.iter().map(|(f, _)| Judgement {
-        finding: f.id.clone(),
-        score: Score::clamped(score),
-        rationale: "r".into(),
-        corroborated_by: vec![],
-        contradicted_by: vec![],
-    });
+    let judgements = all.iter().map(|(f, _)| Judgement::new(&f.id, Score::clamped(score), "r"));
     ReviewDraft { summary: "s".into(), judgements: judgements.collect(), leads: vec![] }
 }
 

@@ -14,9 +14,7 @@ pub(crate) mod values;
 use std::collections::BTreeSet;
 
 use casebook_protocol::hash::canonical_json;
-use casebook_protocol::{
-    ArtifactId, CallId, CallStatus, Citation, Domain, FindingDraft, FindingKind, Locator, TaskId, TaskKind, ToolCall,
-};
+use casebook_protocol::{CallId, Citation, Domain, FindingDraft, FindingKind, Locator, TaskId, TaskKind, ToolCall};
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -178,17 +176,8 @@ impl<'a> Plant<'a> {
     fn call(&mut self, tool: &str, arguments: &Value, result: &Value) -> CallId {
         let (id, bytes) = (self.id(), result.to_string().into_bytes());
         let now = self.stage.state.last_at.unwrap_or_default();
-        let call = ToolCall {
-            id: id.clone(),
-            domain: Some(self.domain.clone()),
-            tool: tool.into(),
-            arguments: canonical_json(arguments),
-            status: CallStatus::Answered,
-            result: ArtifactId::of(&bytes),
-            bytes: bytes.len() as u64,
-            started: now,
-            ended: now,
-        };
+        let call = ToolCall::answered(id.clone(), tool, canonical_json(arguments), &bytes);
+        let call = ToolCall { domain: Some(self.domain.clone()), started: now, ended: now, ..call };
         self.calls.push(MadeCall { call, bytes });
         id
     }

@@ -1,6 +1,6 @@
 //! Counts and absences: true ones, and ones that the searches do not show.
 
-use casebook_protocol::{Bearing, CallId, Citation, FindingDraft, FindingKind, Locator, Score, Timestamp, Weight};
+use casebook_protocol::{Bearing, CallId, Citation, FindingDraft, FindingKind, Locator, Timestamp, Weight};
 use rand::Rng;
 use serde_json::{Value, json};
 
@@ -16,17 +16,11 @@ fn total() -> Locator {
 pub(super) fn state(p: &mut Plant, kind: FindingKind, claim: String, citation: Citation) {
     let absence = kind == FindingKind::Absence;
     p.draft = FindingDraft {
-        kind,
-        claim,
-        time: None,
-        entities: vec![],
         bearing: if absence { Bearing::Exonerating } else { Bearing::Neutral },
         weight: if absence { Weight::Moderate } else { Weight::Weak },
         about_alert: absence,
-        technique: None,
-        confidence: Score::clamped(0.8),
         citations: vec![citation],
-        look_next: None,
+        ..FindingDraft::neutral(kind, claim)
     };
 }
 

@@ -1,31 +1,12 @@
 //! `casebook mcp`
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use casebook_protocol::{Report, one_line};
 use casebook_tests::{generate, run};
 use serde_json::{Value, json};
 
 use super::script::{AUTO, Client, LEGACY, Server, demo, program, text};
-
-/// How long an investigation may take.
-const PATIENCE: Duration = Duration::from_secs(600);
-
-/// How an investigation stands once it is over.
-pub(super) fn closed(client: &mut Client, id: &str) -> Value {
-    let begun = Instant::now();
-    loop {
-        // A team may not have begun yet.
-        let said = client.call("get_investigation", &json!({"id": id}));
-        let standing: Value = said.as_ref().map_or(Value::Null, |text| serde_json::from_str(text).unwrap());
-        if !standing["closed"].is_null() {
-            return standing;
-        }
-        assert!(begun.elapsed() < PATIENCE, "{said:?}");
-        std::thread::sleep(Duration::from_millis(200));
-    }
-}
 
 fn alert(path: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
@@ -56,7 +37,7 @@ fn a_client_investigates_reads_all_of_it_down_to_the_bytes_and_finds_it_again() 
     assert_eq!(opened["new"], true);
     let id = opened["id"].as_str().unwrap().to_owned();
     let one = json!({"id": id});
-    let standing = closed(&mut client, &id);
+    let standing = client.closed(&id);
     assert!(standing["verdict"].is_string() && standing["usage"]["total"]["tool_calls"].as_u64() > Some(0));
     let again = client.json("open_investigation", &alert);
     assert_eq!((&again["id"], &again["new"]), (&json!(id), &json!(false)));
@@ -155,7 +136,7 @@ fn killed_in_the_middle_it_goes_on_when_it_starts_again() {
     drop(client);
     let server = start();
     let mut client = Client::http(&server.url, LEGACY);
-    let ended = closed(&mut client, &id);
+    let ended = client.closed(&id);
     let report = client.json("get_report", &json!({"id": id, "format": "json", "full": true}));
     let file = folder.path().join("alert.json");
     std::fs::write(&file, generate::ALERT).unwrap();

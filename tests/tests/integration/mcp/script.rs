@@ -3,12 +3,16 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
-use casebook_tests::run;
 use casebook_tests::thirdparty::{PYTHON_SDK, python};
+use casebook_tests::{run, wait};
 use serde_json::{Value, json};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/integration/mcp/client.py");
+
+/// How long an investigation may take.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Speaks the lifecycle with `initialize`.
 pub(crate) const LEGACY: &str = "legacy";
@@ -49,6 +53,21 @@ impl Client {
         let mut client = Self { child, to, from, said: Value::Null };
         client.said = client.hear();
         client
+    }
+
+    /// The investigation once it is over.
+    pub(crate) fn closed(&mut self, id: &str) -> Value {
+        self.until(id, |standing| !standing["closed"].is_null())
+    }
+
+    /// The investigation once it is as `wanted`. A team may not have begun it yet.
+    pub(crate) fn until(&mut self, id: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        let mut said = None;
+        let found = wait::found(PATIENCE, || {
+            let said = said.insert(self.call("get_investigation", &json!({"id": id}))).as_ref();
+            said.ok().map(|text| serde_json::from_str(text).unwrap()).filter(&wanted)
+        });
+        found.unwrap_or_else(|| panic!("{said:?}"))
     }
 
     fn hear(&mut self) -> Value {

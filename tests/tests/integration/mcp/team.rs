@@ -7,7 +7,6 @@ use std::process::{Child, Command, Stdio};
 use casebook_tests::{generate, run};
 use serde_json::{Value, json};
 
-use super::casebook::closed;
 use super::script::{Client, LEGACY, text};
 
 /// `casebook cluster`; asked to stop with this value.
@@ -48,7 +47,7 @@ fn client_opens_and_reads_investigations_of_a_team() {
     let again = client.json("open_investigation", &json!({"alert": alert}));
     assert_eq!((&opened["id"], &opened["new"]), (&again["id"], &Value::Null));
     let id = opened["id"].as_str().unwrap();
-    let standing = closed(&mut client, id);
+    let standing = client.closed(id);
     assert!(standing["verdict"].is_string(), "{standing}");
     let citation = client.json("get_findings", &json!({"id": id, "full": true}))["findings"][0]["citations"][0].clone();
     let artifact = json!({"id": id, "artifact": citation["artifact"]});

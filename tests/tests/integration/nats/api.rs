@@ -2,7 +2,6 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
-use std::time::Instant;
 
 use casebook_api::routes::{ROUTES, Verb};
 use casebook_cli::cluster::process::{self as child, Process};
@@ -65,16 +64,10 @@ impl Api {
         command.arg("--mac-key-file").arg(nats.mac_key());
         command.arg("--access-key-file").arg(nats.folder().join("access.key"));
         let process = Process::start("api", &mut command, &nats.folder().join("api.log")).unwrap();
-        let end = Instant::now() + Duration::from_secs(30);
-        loop {
-            if process.ready().is_some_and(|answer| answer.ready)
-                && let Some(address) = process.serves("pages")
-            {
-                return Self { process, base: format!("http://{address}") };
-            }
-            assert!(Instant::now() < end, "not ready: {:?}", process.last_lines());
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        let ready = || process.ready().filter(|answer| answer.ready).and_then(|_| process.serves("pages"));
+        let address = wait::found(PATIENCE, ready);
+        let address = address.unwrap_or_else(|| panic!("not ready: {:?}", process.last_lines()));
+        Self { base: format!("http://{address}"), process }
     }
 }
 

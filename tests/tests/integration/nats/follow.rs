@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::Instant;
 
 use async_nats::jetstream;
 use casebook_protocol::DeadLetter;
@@ -20,7 +19,6 @@ use super::schema::Complete;
 use super::*;
 
 const ALERTS: usize = 6;
-const PATIENCE: Duration = Duration::from_secs(90);
 
 fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/examples").join(name)
@@ -135,21 +133,16 @@ fn followers_in_other_languages_lose_nothing_over_outages() {
     pause(1);
     team.nats.broker.restart().unwrap();
     runtime.block_on(hub.store(subject::ALERTS, b"no alert".to_vec())).unwrap();
-    let end = Instant::now() + PATIENCE;
-    while !runtime.block_on(unfinished(&hub, &expected)).is_empty() {
-        assert!(Instant::now() < end, "{:?}", runtime.block_on(unfinished(&hub, &expected)));
-        pause(1);
-    }
+    let open = || runtime.block_on(unfinished(&hub, &expected));
+    assert!(wait::holds(PATIENCE, || open().is_empty()), "{:?}", open());
     let stored = runtime.block_on(stored(&hub));
     for follower in &followers {
         let missing = || {
             let received = follower.received();
             stored.iter().filter(|place| !received.contains_key(place)).cloned().collect::<Vec<_>>()
         };
-        while !missing().is_empty() {
-            assert!(Instant::now() < end, "{} misses {:?}", follower.output.display(), missing());
-            pause(1);
-        }
+        let whole_now = wait::holds(PATIENCE, || missing().is_empty());
+        assert!(whole_now, "{} misses {:?}", follower.output.display(), missing());
         whole(&follower.received(), &expected);
     }
     let letter = dead(&runtime, &hub);

@@ -1,7 +1,5 @@
 //! Real processes over a server whose store or disk is full: they wait and go on, and no task counts an attempt.
 
-use std::time::Instant;
-
 use casebook_runtime::nats::streams;
 use casebook_tests::disk::Disk;
 use casebook_tests::team::{Part, Processes};
@@ -10,7 +8,6 @@ use serde_json::{Value, json};
 use super::service::{alert, evidence};
 use super::*;
 
-const PATIENCE: Duration = Duration::from_secs(90);
 /// How long a store stays full. Without waiting, a task would use up several attempts in this time.
 const FULL: Duration = Duration::from_secs(12);
 
@@ -37,11 +34,8 @@ async fn api(hub: &Connection, request: &str, body: &Value) -> Value {
 
 /// Waits until `found` is true.
 async fn until(what: &str, staff: &Processes, mut found: impl AsyncFnMut() -> bool) {
-    let end = Instant::now() + PATIENCE;
-    while !found().await {
-        assert!(Instant::now() < end, "{what}: not in time\n{}", staff.tails());
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    let found = wait::soon(PATIENCE, async || found().await.then_some(())).await;
+    assert!(found.is_some(), "{what}: not in time\n{}", staff.tails());
 }
 
 /// What the reasons of the processes that are not ready say about the store.

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use async_nats::HeaderMap;
-use casebook_protocol::{ArtifactId, Severity};
+use casebook_protocol::{ArtifactId, DeadLetter, Severity};
 use casebook_runtime::nats::streams::{self, Keeping};
 use futures_util::StreamExt;
 
@@ -24,6 +24,11 @@ async fn count(hub: &Connection, stream: &str, what: &str) -> u64 {
     let answer = hub.request(&api, Vec::new(), Duration::from_secs(5)).await.unwrap();
     let info: serde_json::Value = serde_json::from_slice(&answer).unwrap();
     info["state"][what].as_u64().unwrap()
+}
+
+/// The dead letter that the Hub writes.
+async fn letter(hub: &Connection) -> DeadLetter {
+    wait::soon(PATIENCE, async || hub.last_letter(subject::DEAD_HUB).await.unwrap()).await.expect("a letter")
 }
 
 #[test]
@@ -47,12 +52,7 @@ fn an_alert_names_no_artifact_of_ours() {
         let case = tokio::time::timeout(Duration::from_secs(10), bus.pull(&cases));
         let case: serde_json::Value = serde_json::from_slice(case.await.unwrap().unwrap().bytes()).unwrap();
         assert_eq!(case["alert"]["id"], "sent", "the alert is what the message carries");
-        let letter = loop {
-            if let Some(letter) = hub.last_letter(subject::DEAD_HUB).await.unwrap() {
-                break letter;
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        };
+        let letter = letter(&hub).await;
         assert!(letter.reason.contains("alert is not JSON"), "{letter:?}");
         let read = tokio::time::timeout(Duration::from_millis(300), reads.next()).await;
         assert!(read.is_err(), "the artifact was read: {read:?}");
@@ -79,12 +79,8 @@ fn a_job_that_names_what_is_not_there_ends_in_the_dead_letters_and_does_not_come
 
         let worker = nats::connect(&nats.options("critic")).await.unwrap();
         casebook_critic::actor::start(worker.env());
-        let mut waited = 0;
-        while count(&hub, streams::TASKS, "messages").await > 0 {
-            waited += 1;
-            assert!(waited < 200, "the job is still there");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        let gone = async || (count(&hub, streams::TASKS, "messages").await == 0).then_some(());
+        wait::soon(PATIENCE, gone).await.expect("the job is still there");
         let letter = hub.last_letter(&subject::dead(&critic)).await.unwrap().expect("a dead letter");
         assert_eq!((letter.attempts, letter.message), (2, Some(ArtifactId::of(b""))), "{}", letter.reason);
         tokio::time::sleep(Duration::from_millis(500)).await;
@@ -106,23 +102,13 @@ fn what_is_no_alert_stays_until_its_dead_letter_is_written() {
             let api = format!("$JS.API.CONSUMER.INFO.{}.hub", streams::ALERTS);
             let answer = hub.request(&api, Vec::new(), Duration::from_secs(5)).await.unwrap();
             let info: serde_json::Value = serde_json::from_slice(&answer).unwrap();
-            info["delivered"]["consumer_seq"].as_u64().unwrap()
+            info["delivered"]["consumer_seq"].as_u64().filter(|n| *n > 0)
         };
-        while delivered().await == 0 {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        wait::soon(PATIENCE, delivered).await.expect("it is delivered");
         tokio::time::sleep(Duration::from_millis(500)).await;
         assert_eq!(count(&hub, streams::ALERTS, "messages").await, 1, "it is not dropped in silence");
         hub.prepare(Keeping::default()).await.unwrap();
-        let mut letter = None;
-        for _ in 0..300 {
-            letter = hub.last_letter(subject::DEAD_HUB).await.unwrap();
-            if letter.is_some() {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-        assert_eq!(letter.expect("a letter").message, Some(ArtifactId::of(b"no alert")));
+        assert_eq!(letter(&hub).await.message, Some(ArtifactId::of(b"no alert")));
     })
     .unwrap();
 }

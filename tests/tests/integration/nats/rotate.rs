@@ -1,7 +1,6 @@
 //! Changed credentials, restarts and an outage, while a team of real processes works, and what it logs.
 
 use std::ops::Range;
-use std::time::Instant;
 
 use casebook_protocol::Timestamp;
 use casebook_tests::chaos::books::Away;
@@ -13,8 +12,6 @@ use rustix::process::Signal;
 use tokio::runtime::Runtime;
 
 use super::*;
-
-const PATIENCE: Duration = Duration::from_secs(90);
 
 fn now() -> Ms {
     Timestamp::now().as_millisecond()
@@ -50,15 +47,8 @@ impl Rig {
     /// Waits until all has ended, and checks it.
     fn end(&mut self, away: &[Away]) -> Survived {
         let hub = self.runtime.block_on(self.team.connection()).unwrap();
-        let end = Instant::now() + PATIENCE;
-        loop {
-            let open = self.runtime.block_on(unfinished(&hub, &self.expected));
-            if open.is_empty() {
-                break;
-            }
-            assert!(Instant::now() < end, "{open:?}\n{}", self.team.tails());
-            pause(500);
-        }
+        let open = || self.runtime.block_on(unfinished(&hub, &self.expected));
+        assert!(wait::holds(PATIENCE, || open().is_empty()), "{:?}\n{}", open(), self.team.tails());
         let mut survived = Survived::default();
         let lease = Ms::try_from(self.order.shape.lease * 1_000).unwrap();
         let checked = check(&self.team, &hub, &self.expected, (away, lease), &mut survived);
@@ -97,11 +87,9 @@ fn changed_passwords_need_no_restart() {
     pause(500);
     let from = now();
     rig.team.nats.change_passwords("new").unwrap();
-    let end = Instant::now() + READY;
-    while complaining(&rig.team, "refuses the credentials (authorization violation)") < rig.team.members.len() {
-        assert!(Instant::now() < end, "{}", rig.team.tails());
-        pause(100);
-    }
+    let all = rig.team.members.len();
+    let refused = || complaining(&rig.team, "refuses the credentials (authorization violation)") == all;
+    assert!(wait::holds(READY, refused), "{}", rig.team.tails());
     assert_eq!(complaining(&rig.team, "does not store writes"), 0, "this write is not refused");
     rig.team.nats.write_credentials("new").unwrap();
     ready(&mut rig.team);
@@ -109,7 +97,6 @@ fn changed_passwords_need_no_restart() {
     rig.send(2..4);
     rig.end(&away);
     assert_eq!(ids(&rig.team), began, "no process was started again");
-    let all = rig.team.members.len();
     let told = lines(&rig.team, "refuses this process");
     assert!((all..all + 8).contains(&told), "one line for each connection, got {told}");
     assert_eq!(lines(&rig.team, "\"target\":\"async_nats"), 0, "the library logs each attempt");
@@ -123,11 +110,8 @@ fn hangup_reads_credentials_again_and_ends_nothing() {
     pause(300);
     let from = now();
     (0..rig.team.members.len()).for_each(|i| rig.team.signal(i, Signal::HUP));
-    let end = Instant::now() + READY;
-    while lines(&rig.team, "read the credentials again") < rig.team.members.len() {
-        assert!(Instant::now() < end, "{}", rig.team.tails());
-        pause(50);
-    }
+    let read = || lines(&rig.team, "read the credentials again") >= rig.team.members.len();
+    assert!(wait::holds(READY, read), "{}", rig.team.tails());
     let away = [Away { who: None, from, until: now() + 1_000, ..Away::default() }];
     rig.end(&away);
     // A file that cannot be used changes nothing.
@@ -136,10 +120,8 @@ fn hangup_reads_credentials_again_and_ends_nothing() {
     let kept = std::fs::read(&file).unwrap();
     std::fs::write(&file, "broken").unwrap();
     rig.team.signal(hub, Signal::HUP);
-    while lines(&rig.team, "cannot use the new credentials") == 0 {
-        assert!(Instant::now() < end + READY, "{}", rig.team.tails());
-        pause(50);
-    }
+    let unusable = || lines(&rig.team, "cannot use the new credentials") > 0;
+    assert!(wait::holds(READY, unusable), "{}", rig.team.tails());
     assert!(rig.team.health(hub).unwrap().ready);
     std::fs::write(&file, kept).unwrap();
     rig.send(3..4);

@@ -270,16 +270,11 @@ fn a_job_of_an_older_version_makes_room_for_one_of_ours_and_a_newer_one_stays() 
         bus.enqueue(&queue, "i/r1.review", b"new".to_vec()).await.unwrap();
         assert!(bus.try_pull(&queue).await.unwrap().is_none(), "the old one is not delivered");
         // The server takes it away in its own time; a Hub asks again with each sweep.
-        let mut found = None;
-        for _ in 0..50 {
+        let again = async || {
             bus.enqueue(&queue, "i/r1.review", b"new".to_vec()).await.unwrap();
-            found = bus.try_pull(&queue).await.unwrap();
-            if found.is_some() {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-        let job = found.expect("the new one");
+            bus.try_pull(&queue).await.unwrap()
+        };
+        let job = wait::soon(PATIENCE, again).await.expect("the new one");
         assert_eq!((job.bytes(), job.attempt()), (&b"new"[..], 1));
         job.done().await.unwrap();
         tokio::time::sleep(Duration::from_millis(200)).await;

@@ -44,9 +44,8 @@ fn removed_report_and_removed_last_events_are_found_over_nats() {
         let report = concluded(&team.hub, &id).await;
         let head = report.proof.unwrap().head.seq;
         let store = team.hub.env().store;
-        while store.recorded(&id, archive::REPORT_KEY).await.unwrap().is_none() {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        let kept = async || store.recorded(&id, archive::REPORT_KEY).await.unwrap();
+        wait::soon(PATIENCE, kept).await.expect("the report is recorded");
         reader.casebook(&["export", id.as_str(), "-o", "kept.json"], 0);
         let evidence = evidence.display().to_string();
         let all = ["verify", id.as_str(), "--report", "kept.json", "--evidence", &evidence];

@@ -13,12 +13,7 @@ struct Echo;
 #[async_trait]
 impl Tools for Echo {
     fn toolset(&self) -> Toolset {
-        let spec = |name: &str| ToolSpec {
-            name: name.into(),
-            description: format!("{name} it"),
-            input_schema: SCHEMA.into(),
-            repeatable: true,
-        };
+        let spec = |name: &str| ToolSpec::new(name, &format!("{name} it"), SCHEMA, true);
         Toolset { name: "echo".into(), about: String::new(), tools: vec![spec("echo"), spec("write")] }
     }
 

@@ -1,21 +1,12 @@
-use casebook_protocol::{ArtifactId, CallId, Locator, Timestamp};
+use casebook_protocol::{CallId, Locator};
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
 
 fn call(status: CallStatus) -> ToolCall {
-    ToolCall {
-        id: CallId::new("r1.investigate.endpoint.t1.0").unwrap(),
-        domain: None,
-        tool: "lookup".into(),
-        arguments: "{}".into(),
-        status,
-        result: ArtifactId::of(b""),
-        bytes: 0,
-        started: Timestamp::UNIX_EPOCH,
-        ended: Timestamp::UNIX_EPOCH,
-    }
+    let id = CallId::new("r1.investigate.endpoint.t1.0").unwrap();
+    ToolCall { status, ..ToolCall::answered(id, "lookup", "{}", b"") }
 }
 
 /// The head line and the data of a rendered result; fails if the block is not closed at the very end

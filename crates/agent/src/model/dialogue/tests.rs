@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use casebook_protocol::{
-    Alert, Allowance, Answer, ArtifactId, CallStatus, DirectorView, InvestigationId, ModelCall, Phase, Question,
-    TaskId, TaskKind, Timestamp, ToolCall, Toolset, View,
+    Alert, Allowance, Answer, CallStatus, DirectorView, InvestigationId, ModelCall, Phase, Question, TaskId, TaskKind,
+    ToolCall, Toolset, View,
 };
 use serde_json::{Value, json};
 
@@ -125,12 +125,7 @@ impl Table {
     }
 
     fn next(&self) -> Action {
-        let tool = |name: &str| ToolSpec {
-            name: name.into(),
-            description: "d".into(),
-            input_schema: r#"{"type":"object"}"#.into(),
-            repeatable: true,
-        };
+        let tool = |name: &str| ToolSpec::new(name, "d", r#"{"type":"object"}"#, true);
         let toolset = Toolset { name: "t".into(), about: String::new(), tools: vec![tool("search"), tool("journal")] };
         let turn =
             Turn { toolset: Arc::new(toolset), last: self.last, prompt_cache: crate::reasoner::PromptCache::default() };
@@ -155,38 +150,13 @@ impl Table {
     fn take(&mut self, result: Result<Reply, Fault>) {
         let ask = self.ask();
         let failed = result.as_ref().err().map(|fault| format!("model {}: {fault:?}", ask.model));
-        let call = ModelCall {
-            id: ask.id.clone(),
-            version: ask.model.clone(),
-            model: ask.model,
-            prompt: ask.prompt,
-            purpose: ask.purpose,
-            request: ArtifactId::of(b""),
-            request_bytes: 0,
-            kept: None,
-            reply: None,
-            failed,
-            attempts: 1,
-            usage: Usage::default(),
-            estimated: false,
-            started: Timestamp::UNIX_EPOCH,
-            ended: Timestamp::UNIX_EPOCH,
-        };
+        let call = ModelCall::new(ask.id, ask.model.clone(), ask.prompt, ask.purpose);
+        let call = ModelCall { version: ask.model, failed, usage: Usage::default(), ..call };
         Arc::make_mut(&mut self.past.asked).push(Exchange { call, result: result.map(Arc::new) });
     }
 
     fn done(&mut self, turn: u32, place: u32, text: &str) {
-        let call = ToolCall {
-            id: CallId::of(&self.task.id, turn, place),
-            domain: None,
-            tool: "search".into(),
-            arguments: "{}".into(),
-            status: CallStatus::Answered,
-            result: ArtifactId::of(text.as_bytes()),
-            bytes: text.len() as u64,
-            started: Timestamp::UNIX_EPOCH,
-            ended: Timestamp::UNIX_EPOCH,
-        };
+        let call = ToolCall::answered(CallId::of(&self.task.id, turn, place), "search", "{}", text.as_bytes());
         Arc::make_mut(&mut self.past.done).push(Done { call, result: text.into() });
     }
 }

@@ -24,13 +24,8 @@ fn reviewed(
         .collect();
     assert!(submitted.iter().all(|(_, checked)| checked.valid()), "{submitted:?}");
     let ids = || submitted.iter().map(|(f, _)| f.id.clone());
-    let judgements = ids().map(|finding| Judgement {
-        finding,
-        score: Score::clamped(1.0),
-        rationale: String::new(),
-        corroborated_by: ids().collect(),
-        contradicted_by: vec![],
-    });
+    let judged = |id| Judgement { corroborated_by: ids().collect(), ..Judgement::new(&id, Score::clamped(1.0), "") };
+    let judgements = ids().map(judged);
     let review = ReviewDraft { summary: String::new(), leads: vec![], judgements: judgements.collect() };
     let (review, _) = rule::review(1, review, &submitted, &BTreeMap::new(), sources);
     let known = review.findings.into_iter().map(|f| (f.finding.id.clone(), f)).collect();
@@ -63,14 +58,7 @@ fn explains(citation: Citation) -> FindingDraft {
 }
 
 fn outside(names: &[&str]) -> BTreeMap<String, SourceInfo> {
-    let info = |name: &&str| SourceInfo {
-        source: (*name).into(),
-        sensor: format!("sensor of {name}"),
-        on_subject_host: false,
-        records: 1,
-        about: String::new(),
-        coverage: Vec::new(),
-    };
+    let info = |name: &&str| SourceInfo::new(*name, format!("sensor of {name}"));
     names.iter().map(|name| ((*name).to_owned(), info(name))).collect()
 }
 
