@@ -315,7 +315,7 @@ fn entities(finding: &Finding) -> BTreeSet<(EntityKind, String)> {
 }
 
 fn names(finding: &Finding) -> BTreeSet<String> {
-    unexcepted(finding).split('`').skip(1).step_by(2).map(str::to_lowercase).collect()
+    claim::names(unexcepted(finding)).map(str::to_lowercase).collect()
 }
 
 #[cfg(test)]

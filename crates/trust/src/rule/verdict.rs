@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::tie::{shows, tied};
 use super::{credible, guard};
 use crate::account::{self, urls_are_trusted};
-use crate::claim::has_word;
+use crate::claim::{self, has_word};
 use casebook_protocol::{
     Acts, Bearing, CheckedFinding, Citation, Claim, Conclusion, FindingId, FindingKind, Guard, RecordRef, Reviewed,
     Rule, Ruling, Score, SourceInfo, Verdict, Weight, one_line, one_sentence,
@@ -300,7 +300,7 @@ fn untrusted<'c>(citation: &'c Citation, acts: Option<&Acts>) -> Option<&'c str>
 /// evidence.
 fn names_some_of(finding: &Reviewed, alert: &str) -> bool {
     let draft = &finding.finding.draft;
-    let names = draft.claim.split('`').skip(1).step_by(2).chain(draft.entities.iter().map(|e| e.value.as_str()));
+    let names = claim::names(&draft.claim).chain(draft.entities.iter().map(|e| e.value.as_str()));
     names.map(str::trim).filter(|n| n.chars().count() >= 3).any(|n| has_word(alert, &n.to_lowercase()))
 }
 
