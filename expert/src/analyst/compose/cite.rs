@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use casebook_protocol::{Citation, Entity, EntityKind, EventTime, Locator, one_line};
-use casebook_trust::claim::Corpus;
+use casebook_protocol::{CallId, Citation, Entity, EntityKind, EventTime, Locator, one_line};
+use casebook_trust::claim::{self, Corpus};
 
 use super::Pick;
 use crate::analyst::account;
 use crate::analyst::rec::Rec;
-use crate::analyst::seed::patterns;
+use crate::analyst::seed::PATTERNS;
 use casebook_evidence::facet::{Class, Facet};
 use casebook_evidence::programs::{brought, packages};
 
@@ -50,6 +50,16 @@ pub(in crate::analyst) fn cite(rec: &Rec) -> Citation {
     Citation::Literal { call: rec.call.clone(), at: Locator::Pointer(rec.pointer.clone()), quote }
 }
 
+/// A number in the result of a call.
+pub(in crate::analyst) fn cite_count(call: &CallId, pointer: String, value: u64) -> Citation {
+    Citation::Count { call: call.clone(), at: Locator::Pointer(pointer), value, again: None }
+}
+
+/// True if the corpus states all that the text does.
+pub(in crate::analyst) fn states(corpus: &Corpus, text: &str) -> bool {
+    claim::faults(text, corpus, &[]).is_empty()
+}
+
 /// True for names that exist on every system.
 fn everywhere(kind: EntityKind, name: &str) -> bool {
     const FOLDERS: &[&str] = &["/usr/bin/", "/usr/sbin/", "/usr/lib/", "/bin/", "/sbin/", "/lib/", "hklm\\", "hku\\"];
@@ -66,7 +76,7 @@ fn everywhere(kind: EntityKind, name: &str) -> bool {
 /// Remote ends in a command: the network knows the activity by them.
 fn named_in(command: &str) -> impl Iterator<Item = (EntityKind, &str)> {
     let ends = |kind: &EntityKind| matches!(kind, EntityKind::Address | EntityKind::Name);
-    let found = patterns().iter().filter(move |(_, kind)| ends(kind));
+    let found = PATTERNS.iter().filter(move |(_, kind)| ends(kind));
     found.flat_map(|(pattern, kind)| pattern.find_iter(command).map(|hit| (*kind, hit.as_str())))
 }
 
@@ -105,8 +115,6 @@ pub(in crate::analyst) fn entities(cited: &[&Rec], corpus: &Corpus) -> Vec<Entit
 
 #[cfg(test)]
 mod tests {
-    use casebook_protocol::CallId;
-
     use super::*;
     use casebook_evidence::facet::Facets;
 
@@ -119,7 +127,7 @@ mod tests {
             ("TargetFilename", "C:\\Windows\\System32\\lsass.exe"),
         ];
         let rec = Rec::with(&fields);
-        let named = entities(&[&rec], &crate::analyst::rec::corpus([&rec]));
+        let named = entities(&[&rec], &crate::analyst::rec::corpus(&[&rec]));
         let named: Vec<_> = named.iter().map(|e| (e.kind, e.value.as_str())).collect();
         assert_eq!(named, [(EntityKind::Address, "192.0.2.77"), (EntityKind::File, "C:\\Users\\mara\\a.exe")]);
     }

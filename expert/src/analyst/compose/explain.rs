@@ -20,7 +20,7 @@ pub(super) fn explaining<'g, 'a>(group: &'g Group<'a>, case: &Case, wire: bool) 
     if group.iter().map(|p| p.rec).chain(close).any(runs_from_anywhere) {
         return Vec::new();
     }
-    let own: Vec<String> = case.alerted().iter().flat_map(|rec| process_keys(&rec.fields, &rec.facets).0).collect();
+    let own: Vec<String> = case.alerted().flat_map(|rec| process_keys(&rec.fields, &rec.facets).0).collect();
     let starts_it = |rec: &Rec| {
         rec.class() == Class::ProcessStart
             && process_keys(&rec.fields, &rec.facets).0.iter().any(|key| own.contains(key))
@@ -51,7 +51,7 @@ fn holds(rec: &Rec) -> bool {
 
 /// True if the alert is about a connection.
 pub(super) fn wire(case: &Case) -> bool {
-    case.alerted().iter().any(|rec| on_the_network(rec))
+    case.alerted().any(on_the_network)
 }
 
 pub(super) fn on_the_network(rec: &Rec) -> bool {
