@@ -10,7 +10,7 @@ use casebook_protocol::{
     Weight, apart, one_sentence,
 };
 use casebook_trust::claim;
-use casebook_trust::rule::{TIMELINE_THRESHOLD, credible};
+use casebook_trust::rule::credible;
 
 /// Findings from different sources at most this many seconds apart may be one occurrence.
 const SAME_SECONDS: f64 = 0.05;
@@ -38,8 +38,7 @@ pub(super) fn tell(view: &TimelineView) -> TimelineDraft {
     let previous = view.previous.iter().flat_map(|timeline| &timeline.events);
     let mut scenes: Vec<Scene> = previous.map(|event| Scene::earlier(event, view)).collect();
     let known: BTreeSet<FindingId> = scenes.iter().flat_map(|s| s.findings.clone()).collect();
-    let threshold = Score::clamped(TIMELINE_THRESHOLD);
-    let fresh = view.review.findings.iter().filter(|f| credible(f, threshold) && !known.contains(&f.finding.id));
+    let fresh = view.review.findings.iter().filter(|f| credible(f) && !known.contains(&f.finding.id));
     for scene in fresh.filter_map(Scene::of) {
         let place = scenes.iter().position(|s| same_record(s, &scene));
         let place = place.or_else(|| scenes.iter().position(|s| same(s, &scene)));

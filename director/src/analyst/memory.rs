@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use casebook_protocol::{
     Bearing, DirectorView, EntityKind, EntryDraft, EntryKind, Finding, FindingDraft, FindingKind, Priority, Reviewed,
-    Score, Timestamp, Weight, one_line,
+    Timestamp, Weight, one_line,
 };
 use casebook_trust::claim::FIRST_COMMAND;
-use casebook_trust::rule::{TIMELINE_THRESHOLD, credible};
+use casebook_trust::rule::credible;
 
 /// Findings of one round that count, the gravest.
 const REMEMBERED: usize = 16;
@@ -23,15 +23,12 @@ pub(super) fn points_to_an_attack(finding: &Finding) -> bool {
     finding.draft.bearing == Bearing::Incriminating
 }
 
-fn is_credible(finding: &&Reviewed) -> bool {
-    credible(finding, Score::clamped(TIMELINE_THRESHOLD))
-}
-
 /// The credible findings that point in a direction and are at least moderate, the gravest first. Of a claim that
 /// occurs more than once, the earliest counts.
 pub(super) fn telling(findings: &[Reviewed]) -> Vec<&Finding> {
     let points = |f: &&Finding| f.draft.bearing != Bearing::Neutral && f.draft.weight >= Weight::Moderate;
-    let mut telling: Vec<&Finding> = findings.iter().filter(is_credible).map(|f| &f.finding).filter(points).collect();
+    let mut telling: Vec<&Finding> =
+        findings.iter().filter(|f| credible(f)).map(|f| &f.finding).filter(points).collect();
     telling.sort_by_key(|f| (f.round, started(f)));
     let mut seen = BTreeSet::new();
     telling.retain(|f| seen.insert((&f.draft.claim, f.draft.bearing)));
@@ -87,7 +84,7 @@ pub(super) fn open_names(view: &DirectorView) -> Vec<String> {
     let asked: BTreeSet<String> = questions.flat_map(|e| &e.follow_ups).map(|name| name.to_lowercase()).collect();
     let alert = view.alert.body.to_lowercase();
     let mut worth: BTreeMap<&str, u32> = BTreeMap::new();
-    let findings = view.review.iter().flat_map(|review| &review.findings).filter(is_credible);
+    let findings = view.review.iter().flat_map(|review| &review.findings).filter(|f| credible(f));
     for draft in findings.map(|f| &f.finding.draft).filter(|draft| leads_on(draft)) {
         for entity in draft.entities.iter().filter(|entity| (4..=200).contains(&entity.value.len())) {
             *worth.entry(&entity.value).or_default() += match entity.kind {

@@ -94,16 +94,15 @@ fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
     if rec.class() == Class::Alert && apart > ALERTS || routine(rec) && !serious && !alike && !meant {
         return None;
     }
-    let weight = |w: Option<Weight>| match w {
+    // An explanation of other activity is worth no finding.
+    let explains = rec.heaviest(Bearing::Exonerating).filter(|w| *w > Weight::Weak && kin != Kin::Near);
+    let shows = match against(rec).max(explains) {
         Some(Weight::Decisive) => 400,
         Some(Weight::Strong) => 300,
         Some(Weight::Moderate) => 200,
         Some(Weight::Weak) => 60,
         None => 0,
     };
-    // An explanation of other activity is worth no finding.
-    let explains = rec.heaviest(Bearing::Exonerating).filter(|w| *w > Weight::Weak && kin != Kin::Near);
-    let shows = weight(against(rec)).max(weight(explains));
     let close = match kin {
         Kin::Above => 220,
         Kin::Core | Kin::Same => 150,
@@ -138,8 +137,7 @@ fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
             10
         }
     };
-    let beside = if apart <= 120.0 { 30 } else { 0 };
-    Some(close + shows + beside)
+    Some(close + shows + if apart <= 120.0 { 30 } else { 0 })
 }
 
 /// Of records that are only near the alert and show nothing, keeps the nearest few of each source, and of those that meet
@@ -298,16 +296,13 @@ fn drafts(group: &Group<'_>, case: &Case, wire: bool) -> Vec<FindingDraft> {
     rules.sort_by_key(|rule| (Reverse(rule.weight), rule.rule.as_str()));
     rules.dedup_by_key(|rule| rule.rule.as_str());
     let Some(first) = draft(group, case, wire, &rules) else { return Vec::new() };
-    let base = |technique: &Option<String>| technique.as_ref().and_then(|t| t.split('.').next()).map(str::to_owned);
-    let apart = |rule: &&&Rule| {
-        rule.bearing == Bearing::Incriminating
-            && rule.weight >= Weight::Moderate
-            && rule.technique.is_some()
-            && base(&rule.technique) != base(&first.technique)
-    };
-    let other = rules.iter().find(apart).filter(|_| first.about_alert && first.bearing == Bearing::Incriminating);
+    rules.retain(|rule| rule.bearing == Bearing::Incriminating && rule.weight >= Weight::Moderate);
+    let base = |technique: Option<&'_ str>| technique.and_then(|t| t.split('.').next()).unwrap_or_default().to_owned();
+    let known = base(first.technique.as_deref());
+    let other = |rule: &&&Rule| rule.technique.is_some() && base(rule.technique.as_deref()) != known;
+    let other = rules.iter().find(other).filter(|_| first.about_alert && first.bearing == Bearing::Incriminating);
     let second = other.and_then(|rule| draft(group, case, wire, &[rule]));
-    [Some(first), second].into_iter().flatten().collect()
+    std::iter::once(first).chain(second).collect()
 }
 
 fn draft(group: &Group<'_>, case: &Case, wire: bool, rules: &[&Rule]) -> Option<FindingDraft> {
@@ -329,25 +324,22 @@ fn draft(group: &Group<'_>, case: &Case, wire: bool, rules: &[&Rule]) -> Option<
     // explain nothing: an attacker can also bring a package.
     let circumstance = really(case) && shown.is_some_and(|rule| rule.technique.is_none());
     let about_alert = if exonerating { !explaining.is_empty() && !circumstance } else { close <= Kin::Joined };
-    let (cited, most) = match exonerating && about_alert {
-        true => (explaining, EXPLAINED),
-        false => (group.iter().collect(), CITED),
+    let recs: Vec<&Rec> = match exonerating && about_alert {
+        true => explaining.into_iter().take(EXPLAINED).collect(),
+        false => group.iter().map(|pick| pick.rec).take(CITED).collect(),
     };
-    let cited: Vec<&Pick<'_>> = cited.into_iter().take(most).collect();
-    let main = cited.first()?.rec;
-    let recs: Vec<&Rec> = cited.iter().map(|pick| pick.rec).collect();
+    let (main, others) = recs.split_first()?;
     let corpus = rec::corpus(&recs);
-    let others = recs.get(1..).unwrap_or_default();
     let mut claim = describe::claim(main, others, shown, &|text| states(&corpus, text));
     let aggregate = main.basis == TimeBasis::Aggregation;
     if aggregate {
         claim.push_str(", in the period that the record covers");
     }
-    let time = (!aggregate).then(|| time(&cited)).flatten();
-    let kind = match (aggregate, &time) {
-        (true, _) => FindingKind::Aggregate,
-        (_, None) => FindingKind::State,
-        _ => FindingKind::Occurrence,
+    let time = time(&recs).filter(|_| !aggregate);
+    let kind = match &time {
+        Some(_) => FindingKind::Occurrence,
+        None if aggregate => FindingKind::Aggregate,
+        None => FindingKind::State,
     };
     let confidence = match close {
         Kin::Core => 0.9,
@@ -365,7 +357,7 @@ fn draft(group: &Group<'_>, case: &Case, wire: bool, rules: &[&Rule]) -> Option<
         about_alert,
         technique: shown.and_then(|rule| rule.technique.clone()),
         confidence: Score::clamped(confidence),
-        citations: cited.iter().map(|p| cite(p.rec)).collect(),
+        citations: recs.iter().map(|rec| cite(rec)).collect(),
         look_next: shown.and_then(|rule| rule.look_next.clone()),
     })
 }

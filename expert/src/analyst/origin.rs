@@ -24,23 +24,19 @@ pub(super) fn finding(case: &Case) -> Option<FindingDraft> {
     let first = first(case)?;
     let corpus = rec::corpus(&[first]);
     let supported = |text: &str| compose::states(&corpus, text);
-    let claim = format!("{}: {FIRST_COMMAND}", describe::claim(first, &[], None, &supported));
-    let user = by(first).filter(|user| !account::of_system(user));
-    let told = user.map(|user| describe::given(first, user)).map(|text| format!("{text}: {FIRST_COMMAND}"));
-    let claim = told.filter(|text| supported(text)).unwrap_or(claim);
+    // Who signed in, which `sudo` does not change.
+    let user = first.field(&["loginuser"]).or_else(|| first.facets.get(Facet::User));
+    let told = user.filter(|user| !account::of_system(user)).map(|user| describe::given(first, user));
+    let told = told.filter(|text| supported(text));
+    let told = told.unwrap_or_else(|| describe::claim(first, &[], None, &supported));
     Some(FindingDraft {
         time: Some(first.event_time()?),
         entities: compose::entities(&[first], &corpus),
         // The Timeline tells an event in the words of its weightiest finding.
         weight: Weight::Strong,
         citations: vec![compose::cite(first)],
-        ..FindingDraft::neutral(FindingKind::Occurrence, claim)
+        ..FindingDraft::neutral(FindingKind::Occurrence, format!("{told}: {FIRST_COMMAND}"))
     })
-}
-
-/// Who signed in, which `sudo` does not change.
-fn by(rec: &Rec) -> Option<&str> {
-    rec.field(&["loginuser"]).or_else(|| rec.facets.get(Facet::User))
 }
 
 /// A shell without a script, or a scheduler, started it.

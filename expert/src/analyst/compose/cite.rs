@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use casebook_protocol::{CallId, Citation, Entity, EntityKind, EventTime, Locator, one_line};
 use casebook_trust::claim::{self, Corpus};
 
-use super::Pick;
 use crate::analyst::account;
 use crate::analyst::rec::Rec;
 use crate::analyst::seed::PATTERNS;
@@ -13,10 +12,8 @@ use casebook_evidence::facet::{Class, Facet};
 use casebook_evidence::programs::{brought, packages};
 
 /// The time of the main record, unless another one has a stronger basis.
-pub(super) fn time(cited: &[&Pick<'_>]) -> Option<EventTime> {
-    let timed = || cited.iter().filter_map(|p| p.rec.event_time());
-    let best = timed().map(|time| time.basis).max()?;
-    timed().find(|time| time.basis == best)
+pub(super) fn time(cited: &[&Rec]) -> Option<EventTime> {
+    cited.iter().rev().filter_map(|rec| rec.event_time()).max_by_key(|time| time.basis)
 }
 
 /// Quotes the part of the record with most of the values in the claim.
@@ -35,17 +32,16 @@ pub(in crate::analyst) fn cite(rec: &Rec) -> Citation {
         (Facet::Process, 1),
         (Facet::User, 1),
     ];
-    let place = |(facet, tells): &(Facet, usize)| {
-        let value = rec.facets.get(*facet).filter(|v| v.len() >= 3)?;
-        Some((rec.raw.find(value)?, *tells))
-    };
-    let places: Vec<(usize, usize)> = telling.iter().filter_map(place).collect();
-    let values_from = |from: usize| -> usize {
-        places.iter().filter(|(at, _)| (from..from + LENGTH - BEFORE).contains(at)).map(|(_, tells)| tells).sum()
+    let value = |facet| rec.facets.get(facet).filter(|value| value.len() >= 3);
+    let places = telling.map(|(facet, tells)| Some((rec.raw.find(value(facet)?)?, tells)));
+    let places = places.iter().flatten();
+    let values_from = |from: &usize| -> usize {
+        let part = *from..*from + LENGTH - BEFORE;
+        places.clone().filter(|(at, _)| part.contains(at)).map(|(_, tells)| tells).sum()
     };
     // If several parts have as many values, choose the one around the most important value.
-    let from =
-        places.iter().rev().map(|(at, _)| at.saturating_sub(BEFORE)).max_by_key(|from| values_from(*from)).unwrap_or(0);
+    let parts = places.clone().rev().map(|(at, _)| at.saturating_sub(BEFORE));
+    let from = parts.max_by_key(values_from).unwrap_or(0);
     let quote: String = rec.raw.char_indices().skip_while(|(at, _)| *at < from).map(|(_, c)| c).take(LENGTH).collect();
     Citation::Literal { call: rec.call.clone(), at: Locator::Pointer(rec.pointer.clone()), quote }
 }
