@@ -62,14 +62,11 @@ fn score(finding: &CheckedFinding, corroborated: bool, contradicted: bool) -> (f
     let basis = draft.time.as_ref().map(|t| t.basis);
     let borrowed = matches!(basis, Some(TimeBasis::Inferred | TimeBasis::Ingestion));
     let near = !draft.about_alert && draft.confidence.get() < 0.7;
+    let linked = if corroborated { 0.78 } else { 0.68 };
     let lowered = [
         (draft.kind == FindingKind::Aggregate, 0.72, "it covers a period, so it does not say when"),
         (borrowed, 0.75, "its time is not the record's own"),
-        (
-            near,
-            if corroborated { 0.78 } else { 0.68 },
-            "it is near the alerted activity but linked to it only by host, user or address",
-        ),
+        (near, linked, "it is near the alerted activity but linked to it only by host, user or address"),
         (contradicted, 0.55, "another finding speaks against it"),
     ];
     for (_, most, why) in lowered.into_iter().filter(|(holds, ..)| *holds) {

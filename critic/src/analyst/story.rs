@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use casebook_protocol::{
     Bearing, EntityKind, EntryDraft, EntryKind, EventDraft, EventTime, FindingDraft, FindingId, FindingKind, Gap,
-    GapKind, Precision, Priority, RecordRef, Reviewed, Score, TimelineDraft, TimelineEvent, TimelineView, Timestamp,
-    Weight, apart, one_sentence,
+    GapKind, Precision, Priority, RecordRef, Reviewed, Score, TimelineDraft, TimelineEvent, TimelineView, Weight,
+    apart, one_sentence,
 };
 use casebook_trust::claim;
 use casebook_trust::rule::credible;
@@ -172,8 +172,8 @@ fn gaps(view: &TimelineView, scenes: &[Scene]) -> Vec<Gap> {
     let longest = silences.max_by(|x, y| apart(x.0, x.1).total_cmp(&apart(y.0, y.1)));
     let temporal = longest.filter(|(from, to)| apart(*from, *to) >= SILENCE).map(|(from, to)| {
         let long = words(apart(from, to));
-        let between = format!("from {} to {} ({long})", clock(from), clock(to));
-        gap(GapKind::Temporal, format!("No credible finding shows what happened {between}."))
+        let text = format!("No credible finding shows what happened from {from:.0} to {to:.0} ({long}).");
+        gap(GapKind::Temporal, text)
     });
     let mut questions = view.journal.iter().map(|e| &e.entry).filter(|e| e.kind == EntryKind::Question);
     let open = questions.rfind(|e| e.text.starts_with("No evidence from"));
@@ -183,10 +183,6 @@ fn gaps(view: &TimelineView, scenes: &[Scene]) -> Vec<Gap> {
 
 fn ids(findings: &[FindingId]) -> String {
     findings.iter().map(FindingId::as_str).collect::<Vec<_>>().join(", ")
-}
-
-fn clock(at: Timestamp) -> String {
-    format!("{at:.0}")
 }
 
 fn words(seconds: f64) -> String {
@@ -228,14 +224,14 @@ fn narrative(scenes: &[Scene]) -> String {
     telling.retain(|s| seen.insert(&s.description));
     telling.truncate(4);
     telling.sort_by_key(|s| s.time.at);
-    let span = match (clock(first.time.at), clock(last.time.at)) {
-        (first, _) if scenes.len() == 1 => format!("One event is established, at {first}."),
-        (first, last) if first == last => format!("{} events are established, at {first}.", scenes.len()),
-        (first, last) => format!("{} events are established, from {first} to {last}.", scenes.len()),
+    let span = match [first, last].map(|scene| format!("{:.0}", scene.time.at)) {
+        [first, _] if scenes.len() == 1 => format!("One event is established, at {first}."),
+        [first, last] if first == last => format!("{} events are established, at {first}.", scenes.len()),
+        [first, last] => format!("{} events are established, from {first} to {last}.", scenes.len()),
     };
     let told = telling.iter().map(|scene| {
         let ids = ids(scene.findings.get(..3).unwrap_or(&scene.findings));
-        format!(" {}: {} ({ids}).", clock(scene.time.at), one_sentence(&scene.description, 220))
+        format!(" {:.0}: {} ({ids}).", scene.time.at, one_sentence(&scene.description, 220))
     });
     told.fold(span, |text, event| text + &event)
 }

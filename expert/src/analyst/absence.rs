@@ -17,8 +17,8 @@ use super::{Case, rec};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Operation {
-    done_by: Vec<String>,
+pub(super) struct Operation {
+    pub(super) done_by: Vec<String>,
     claimed_by: Vec<String>,
     name: String,
     leaves: Vec<String>,
@@ -38,17 +38,14 @@ static TABLE: LazyLock<Table> =
 /// Half of the searched window, in seconds.
 const AROUND: i64 = 3600;
 
-fn claimed(alert: &Alert) -> Option<&'static Operation> {
+/// The operation that the alert claims.
+pub(super) fn claimed(alert: &Alert) -> Option<&'static Operation> {
     let body = alert.json();
     let said = ["/rule/title", "/rule/name", "/title", "/name", "/description", "/message"]
         .iter()
         .filter_map(|p| body.pointer(p)?.as_str());
     let said = said.collect::<Vec<_>>().join(" ").to_lowercase();
     TABLE.operation.iter().find(|o| o.claimed_by.iter().any(|w| said.contains(w)))
-}
-
-pub(super) fn programs(alert: &Alert) -> &'static [String] {
-    claimed(alert).map_or(&[], |o| &o.done_by)
 }
 
 pub(super) fn search(case: &Case) -> Vec<CallRequest> {

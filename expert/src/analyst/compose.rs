@@ -49,7 +49,8 @@ pub(crate) fn findings(case: &Case) -> Vec<FindingDraft> {
     let pick = |rec| Some(Pick { rec, kin: rec.kin?, rank: rank(rec, rec.kin?, case)? });
     let picks = case.recs.iter().filter(|rec| case.asked_for(rec) && !before(rec)).filter_map(pick).collect();
     let picks = nearest(thin_out(thin_out(picks, false, case), true, case), case);
-    let wire = explain::wire(case);
+    // The alert is about a connection, which several sensors may record.
+    let wire = case.alerted().any(explain::on_the_network);
     let mut groups = group(picks, wire);
     groups.sort_by_key(|g| Reverse(g.iter().map(|p| p.rank).max()));
     groups.truncate(if case.round == 1 { MOST } else { MOST_LATER });
@@ -198,8 +199,7 @@ fn thin_out<'a>(picks: Vec<Pick<'a>>, family: bool, case: &Case) -> Vec<Pick<'a>
     kept
 }
 
-/// True for what the alerted process did or started, unless it can do no harm. `wire`: the alert is about a connection,
-/// which several sensors may record.
+/// True for what the alerted process did or started, unless it can do no harm.
 fn doubtful(pick: &Pick<'_>, wire: bool) -> bool {
     match pick.kin {
         Kin::Below => !is_harmless(&pick.rec.facets),
@@ -269,15 +269,11 @@ fn hands_on(outer: &Rec, inner: &Rec) -> bool {
     RUN.contains(&called) && !inner.is_empty() && outer.len() > inner.len() && outer.ends_with(&inner)
 }
 
-/// The alerted program is one that does what the alert claims.
-fn really(case: &Case) -> bool {
-    case.alerted().any(|rec| does_what_is_claimed(rec, case))
-}
-
 fn does_what_is_claimed(rec: &Rec, case: &Case) -> bool {
     let first = rec.facets.get(Facet::Command).and_then(|c| c.split_whitespace().next()).unwrap_or_default();
     let name = file_name(first.trim_matches('"')).to_ascii_lowercase();
-    rec.class() == Class::ProcessStart && absence::programs(&case.alert).contains(&name)
+    let does_it = || absence::claimed(&case.alert).is_some_and(|operation| operation.done_by.contains(&name));
+    rec.class() == Class::ProcessStart && does_it()
 }
 
 /// The sign-in of the actor before the alert, or the one just before it: the alert may know the account by a number.
@@ -322,7 +318,8 @@ fn draft(group: &Group<'_>, case: &Case, wire: bool, rules: &[&Rule]) -> Option<
     let exonerating = bearing == Bearing::Exonerating;
     // If the alerted process really does what the alert claims, its circumstances (such as a package installation)
     // explain nothing: an attacker can also bring a package.
-    let circumstance = really(case) && shown.is_some_and(|rule| rule.technique.is_none());
+    let really = case.alerted().any(|rec| does_what_is_claimed(rec, case));
+    let circumstance = really && shown.is_some_and(|rule| rule.technique.is_none());
     let about_alert = if exonerating { !explaining.is_empty() && !circumstance } else { close <= Kin::Joined };
     let recs: Vec<&Rec> = match exonerating && about_alert {
         true => explaining.into_iter().take(EXPLAINED).collect(),

@@ -45,11 +45,6 @@ static TABLE: LazyLock<Table> =
 static PARTS: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\[[^\]]*\]|\{[^}]*\}|[^\[{]+").expect("the parts of a sentence are a pattern"));
 
-pub(super) fn ready() {
-    LazyLock::force(&TABLE);
-    LazyLock::force(&PARTS);
-}
-
 impl Sentence {
     fn fits(&self, rec: &Rec) -> bool {
         let event = || event_id(&rec.fields).is_some_and(|id| self.event.iter().any(|known| known == id));
@@ -163,9 +158,8 @@ pub(super) fn given(rec: &Rec, user: &str) -> String {
         Some(command) if !command.starts_with('-') => (command, " with `sudo`"),
         _ => (command, ""),
     };
-    let command = format!("{}{with}", quote(command));
     let on = value(rec, "host").map(|host| format!(" on {host}")).unwrap_or_default();
-    format!("{} ran {command}{on}", quote(user))
+    format!("{} ran {}{with}{on}", quote(user), quote(command))
 }
 
 /// The text with its first letter in another case.

@@ -179,8 +179,13 @@ pub(super) fn link(recs: &mut [Rec], names: &[String], near: &Near) {
         {
             return Some(Kin::Named);
         }
-        let of_packages = rec.class() == Class::PackageOperation;
-        let beside = || hostless(rec) && (of_packages || of_programs(rec) && alone.contains(rec.file.as_str()));
+        let beside = || match rec.class() {
+            Class::PackageOperation => hostless(rec),
+            Class::ProcessStart | Class::ProcessAccess | Class::FileCreate | Class::RegistryChange | Class::Script => {
+                hostless(rec) && alone.contains(rec.file.as_str())
+            }
+            _ => false,
+        };
         let close = near.in_time(rec, near.within) && (near.subjects.iter().any(|s| rec.names(s)) || beside());
         close.then_some(Kin::Near)
     };
@@ -203,13 +208,6 @@ pub(super) fn ids(recs: &[Rec]) -> Vec<String> {
     let all = linked.flat_map(|rec| job_ids(&rec.fields, &rec.facets, &rec.raw));
     let mut seen = BTreeSet::new();
     all.filter(|id| seen.insert(id.clone())).take(MOST).collect()
-}
-
-const fn of_programs(rec: &Rec) -> bool {
-    matches!(
-        rec.facets.class,
-        Some(Class::ProcessStart | Class::ProcessAccess | Class::FileCreate | Class::RegistryChange | Class::Script)
-    )
 }
 
 /// A record that may show how a program came to the host.

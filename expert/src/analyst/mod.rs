@@ -30,12 +30,6 @@ use kin::Kin;
 use rec::Rec;
 use seed::{Seed, Seeds};
 
-pub(crate) fn ready() {
-    seed::ready();
-    describe::ready();
-    casebook_trust::injection::known();
-}
-
 /// When the alerted activity happened (or else when the alert was made), and the record that the alert points
 /// to.
 pub fn when(alert: &Alert) -> Option<Hint> {

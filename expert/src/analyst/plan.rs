@@ -38,35 +38,28 @@ pub(super) fn moved(at: Timestamp, by: i64) -> Option<Timestamp> {
 
 /// The calls of a turn; none if the records in hand are enough.
 pub(super) fn requests(case: &Case, done: &[Done], turn: u32) -> Vec<CallRequest> {
-    let plan = Plan { case, first: case.round == 1 };
     let mut requests = match turn {
-        2 => plan.names(),
-        ALERTED => plan.around(),
-        4 => plan.follow(),
-        5 => plan.grave(),
+        2 => case.names(),
+        ALERTED => case.around(),
+        4 => case.values(),
+        5 => case.grave(),
         _ => Vec::new(),
     };
-    let mut asked: BTreeSet<(&str, &str)> = done.iter().map(|d| (&*d.call.tool, &*d.call.arguments)).collect();
-    let new: Vec<bool> = requests.iter().map(|request| asked.insert((&request.tool, &request.arguments))).collect();
-    let mut new = new.into_iter();
-    requests.retain(|_| new.next() == Some(true));
+    let before = done.iter().map(|d| (d.call.tool.clone(), d.call.arguments.clone()));
+    let mut asked: BTreeSet<(String, String)> = before.collect();
+    requests.retain(|request| asked.insert((request.tool.clone(), request.arguments.clone())));
     requests
 }
 
-struct Plan<'c> {
-    case: &'c Case,
-    first: bool,
-}
-
-impl Plan<'_> {
+impl Case {
     /// The window that searches are limited to in large evidence. If the clock of the alert is wrong, the window also
     /// covers the time that it states.
     fn window(&self) -> Map<String, Value> {
         let mut window = Map::new();
-        let times = self.case.near.anchor.into_iter().chain(self.case.seeds.times.first().copied());
+        let times = self.near.anchor.into_iter().chain(self.seeds.times.first().copied());
         let from = times.clone().min().and_then(|at| moved(at, -WINDOW));
         let to = times.max().and_then(|at| moved(at, WINDOW));
-        if let (Some(from), Some(to), true) = (from, to, self.case.answers.records() > SMALL) {
+        if let (Some(from), Some(to), true) = (from, to, self.answers.records() > SMALL) {
             window.insert("from".into(), json!(from));
             window.insert("to".into(), json!(to));
         }
@@ -84,61 +77,60 @@ impl Plan<'_> {
 
     /// The records that the alert points to, and those with each name in it.
     fn names(&self) -> Vec<CallRequest> {
-        let files: Vec<&str> = self.case.answers.files.iter().map(String::as_str).collect();
+        let files: Vec<&str> = self.answers.files.iter().map(String::as_str).collect();
         let record = |(file, line): &(String, u64)| {
             Some(call("get_record", &json!({"file": pointed(&files, file)?, "line": line})))
         };
-        let pointed = self.case.seeds.records.iter().filter_map(record);
-        let followed = self.case.follow.iter().map(|name| self.search(&[name], FOLLOWED, &[]));
+        let pointed = self.seeds.records.iter().filter_map(record);
+        let followed = self.follow.iter().map(|name| self.search(&[name], FOLLOWED, &[]));
         let each = [("each_source", json!(EACH))];
-        let named = self.case.seeds.names.iter().map(|seed| self.search(&[&seed.text], 4 * LIMIT, &each));
+        let named = self.seeds.names.iter().map(|seed| self.search(&[&seed.text], 4 * LIMIT, &each));
         pointed.chain(followed).chain(named).take(24).collect()
     }
 
     /// What happened around the alert, what the rules found, and what belongs to the alerted records.
     fn around(&self) -> Vec<CallRequest> {
-        let case = self.case;
         let related = |rec: &Rec| call("related", &json!({"file": rec.file, "line": rec.line, "limit": 200}));
-        let mut requests: Vec<CallRequest> = case.alerted().take(4).map(related).collect();
-        if let Some(at) = case.near.anchor {
+        let mut requests: Vec<CallRequest> = self.alerted().take(4).map(related).collect();
+        if let Some(at) = self.near.anchor {
             let near = json!({"time": at, "before_seconds": AROUND, "after_seconds": AROUND, "limit": 200, "include_fields": true});
             requests.push(call("around", &near));
             // Of a frequent name, the records near the alert matter.
-            let names = case.seeds.names.iter().map(|seed| seed.text.as_str());
-            let frequent = names.filter(|name| case.answers.total(name) > Some(LIMIT)).take(8);
+            let names = self.seeds.names.iter().map(|seed| seed.text.as_str());
+            let frequent = names.filter(|name| self.answers.total(name) > Some(LIMIT)).take(8);
             let near = [("near", json!(at)), ("each_source", json!(EACH))];
             requests.extend(frequent.map(|name| self.search(&[name], 4 * LIMIT, &near)));
         }
         requests.push(self.search(casebook_trust::injection::TERMS, LIMIT, &[("mode", json!("any"))]));
-        if self.first {
-            requests.extend(ruled::ask(case));
-            requests.extend(absence::search(case));
+        if self.round == 1 {
+            requests.extend(ruled::ask(self));
+            requests.extend(absence::search(self));
         }
         requests
     }
 
     /// The values of the alerted records, how the actor came, and how often and from where before.
-    fn follow(&self) -> Vec<CallRequest> {
+    fn values(&self) -> Vec<CallRequest> {
         const WORDS: [Facet; 6] =
             [Facet::UserAgent, Facet::DstIp, Facet::SrcIp, Facet::User, Facet::Object, Facet::DomainName];
-        let values = self.case.alerted().flat_map(|rec| WORDS.iter().filter_map(|facet| rec.facets.get(*facet)));
+        let values = self.alerted().flat_map(|rec| WORDS.iter().filter_map(|facet| rec.facets.get(*facet)));
         let terms: BTreeSet<&str> = values.filter(|v| (3..=300).contains(&v.len()) && !account::of_system(v)).collect();
-        let near: Vec<(&str, Value)> = self.case.near.anchor.iter().map(|at| ("near", json!(at))).collect();
-        let ids = self.case.ids.iter().map(String::as_str);
+        let near: Vec<(&str, Value)> = self.near.anchor.iter().map(|at| ("near", json!(at))).collect();
+        let ids = self.ids.iter().map(String::as_str);
         let mut requests: Vec<CallRequest> =
             ids.chain(terms.into_iter().take(12)).map(|term| self.search(&[term], AGAIN, &near)).collect();
-        if self.first {
+        if self.round == 1 {
             requests.extend(self.arrivals());
-            requests.extend(counts::ask(self.case));
+            requests.extend(counts::ask(self));
         }
         requests
     }
 
     /// The sign-ins of the alerted Windows accounts shortly before the alert.
     fn arrivals(&self) -> Vec<CallRequest> {
-        let Some(anchor) = self.case.near.anchor else { return Vec::new() };
+        let Some(anchor) = self.near.anchor else { return Vec::new() };
         let (from, to) = (moved(anchor, -ARRIVAL), moved(anchor, 2));
-        let of_windows = self.case.alerted().filter(|rec| event_id(&rec.fields).is_some());
+        let of_windows = self.alerted().filter(|rec| event_id(&rec.fields).is_some());
         let users = of_windows.filter_map(|rec| rec.facets.get(Facet::User)).filter(|user| !account::of_system(user));
         let users: BTreeSet<String> = users.map(account::bare).filter(|user| user.len() >= 2).collect();
         let search = |user: &String, event: &str| {
@@ -153,12 +145,12 @@ impl Plan<'_> {
     /// alert. And what accounts did from a new address.
     fn grave(&self) -> Vec<CallRequest> {
         let grave = |rec: &&Rec| {
-            self.first
+            self.round == 1
                 && rec.class() == Class::ProcessStart
                 && rec.heaviest(Bearing::Incriminating) >= Some(Weight::Strong)
         };
         let related = |rec: &Rec| call("related", &json!({"file": rec.file, "line": rec.line, "limit": 60}));
-        let new = self.case.new.iter().map(|(name, address)| self.search(&[name, address], AGAIN, &[]));
-        self.case.with(|kin| kin > Kin::Core).filter(grave).take(4).map(related).chain(new).collect()
+        let new = self.new.iter().map(|(name, address)| self.search(&[name, address], AGAIN, &[]));
+        self.with(|kin| kin > Kin::Core).filter(grave).take(4).map(related).chain(new).collect()
     }
 }

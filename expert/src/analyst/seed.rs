@@ -54,11 +54,6 @@ static TABLE: LazyLock<Table> =
 /// Names of actions in APIs and logs.
 static ACTIONS: LazyLock<Regex> = LazyLock::new(|| pattern(&TABLE.actions));
 
-pub(super) fn ready() {
-    LazyLock::force(&ACTIONS);
-    LazyLock::force(&PATTERNS);
-}
-
 /// What entities look like.
 pub(super) static PATTERNS: LazyLock<Vec<(Regex, EntityKind)>> =
     LazyLock::new(|| TABLE.pattern.iter().map(|known| (pattern(&known.text), known.kind)).collect());

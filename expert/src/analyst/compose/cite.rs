@@ -69,13 +69,6 @@ fn everywhere(kind: EntityKind, name: &str) -> bool {
     }
 }
 
-/// Remote ends in a command: the network knows the activity by them.
-fn named_in(command: &str) -> impl Iterator<Item = (EntityKind, &str)> {
-    let ends = |kind: &EntityKind| matches!(kind, EntityKind::Address | EntityKind::Name);
-    let found = PATTERNS.iter().filter(move |(_, kind)| ends(kind));
-    found.flat_map(|(pattern, kind)| pattern.find_iter(command).map(|hit| (*kind, hit.as_str())))
-}
-
 pub(in crate::analyst) fn entities(cited: &[&Rec], corpus: &Corpus) -> Vec<Entity> {
     const WHAT: [(Facet, EntityKind); 8] = [
         (Facet::Host, EntityKind::Host),
@@ -99,12 +92,14 @@ pub(in crate::analyst) fn entities(cited: &[&Rec], corpus: &Corpus) -> Vec<Entit
             }
         }
         let command = rec.facets.get(Facet::Command).unwrap_or_default();
-        all.extend(named_in(command).map(|(kind, value)| Entity { kind, value: value.to_owned() }));
+        // The network knows the activity by the remote ends in a command.
+        for (pattern, kind) in PATTERNS.iter().filter(|(_, k)| matches!(k, EntityKind::Address | EntityKind::Name)) {
+            let found = pattern.find_iter(command).map(|hit| hit.as_str().to_owned());
+            all.extend(found.map(|value| Entity { kind: *kind, value }));
+        }
+        all.extend(packages(command).into_iter().map(|value| Entity { kind: EntityKind::Name, value }));
         let addresses = rec.fields.values().filter(|v| v.parse::<std::net::Ipv4Addr>().is_ok());
         all.extend(addresses.take(4).map(|v| Entity { kind: EntityKind::Address, value: v.clone() }));
-    }
-    for package in cited.iter().filter_map(|rec| rec.facets.get(Facet::Command)).flat_map(packages) {
-        all.insert(Entity { kind: EntityKind::Name, value: package });
     }
     all.into_iter().filter(|e| corpus.has_name(&e.value) && !one_line(&e.value, 300).is_empty()).take(16).collect()
 }

@@ -46,11 +46,6 @@ fn holds(rec: &Rec) -> bool {
     explains && placed(Facet::Process) && placed(Facet::Parent) && parent
 }
 
-/// True if the alert is about a connection.
-pub(super) fn wire(case: &Case) -> bool {
-    case.alerted().any(on_the_network)
-}
-
 pub(super) fn on_the_network(rec: &Rec) -> bool {
     matches!(rec.class(), Class::NetworkConnection | Class::DnsQuery | Class::HttpRequest | Class::TlsSession)
 }
