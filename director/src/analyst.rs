@@ -1,5 +1,6 @@
-//! The built-in analyst as Director. It is deterministic: its answer depends on its view. Its memory is the
-//! Journal.
+//! The built-in analyst as Director. It is deterministic: its answer depends on its view.
+
+use std::collections::BTreeSet;
 
 use casebook_agent::reasoner::{Action, Done};
 use casebook_agent::worker::{JOURNAL_TOOL, answer, call};
@@ -10,22 +11,18 @@ use casebook_protocol::{
 mod conclude;
 mod memory;
 
-use memory::{Memory, Note};
-
 /// The analyst concludes after this many trace rounds. A person must do longer traces.
-const TRACE_ROUNDS: u32 = 3;
-const FOLLOW: usize = 8;
+const TRACE_ROUNDS: usize = 3;
 
 pub fn think(task: &Task, done: &[Done], last: bool) -> Action {
     let (entries, result) = match &task.view {
-        View::Plan(view) => plan(task, view),
+        View::Plan(view) if task.phase == Phase::Discovery => discovery(view),
+        View::Plan(view) => plan(view),
         View::Decide(view) => decide(task, view),
         View::Report(view) => conclude::report(view),
         other => {
-            return Action::GiveUp(format!(
-                "a Director plans, decides and reports; this is a {} task",
-                other.kind().name()
-            ));
+            let kind = other.kind().name();
+            return Action::GiveUp(format!("a Director plans, decides and reports; this is a {kind} task"));
         }
     };
     if done.is_empty() && !last && !entries.is_empty() {
@@ -35,11 +32,8 @@ pub fn think(task: &Task, done: &[Done], last: bool) -> Action {
     answer(result)
 }
 
-fn plan(task: &Task, view: &DirectorView) -> (Vec<EntryDraft>, Answer) {
-    if task.phase == Phase::Discovery {
-        return discovery(view);
-    }
-    let follow = Memory::of(view).open_names(FOLLOW);
+fn plan(view: &DirectorView) -> (Vec<EntryDraft>, Answer) {
+    let follow = memory::open_names(view);
     let text = if follow.is_empty() {
         "The findings name nothing new. Is there anything more in your sources on the alerted activity?".to_owned()
     } else {
@@ -56,62 +50,53 @@ fn plan(task: &Task, view: &DirectorView) -> (Vec<EntryDraft>, Answer) {
 
 fn discovery(view: &DirectorView) -> (Vec<EntryDraft>, Answer) {
     let text = "Examine your sources for the alerted activity: find its record, what came before it and what followed, who did it and from where, and what speaks for or against an attack. Cite every record.".to_owned();
-    let mut entries = vec![EntryDraft::new(
-        EntryKind::Observation,
-        Priority::High,
-        format!("Alert `{}`, severity {:?}.", view.alert.title, view.alert.severity),
-    )];
-    let there: Vec<&str> = view.roster.iter().filter(|m| m.trouble.is_none()).map(|m| m.domain.as_str()).collect();
-    entries.push(EntryDraft::new(
-        EntryKind::Decision,
-        Priority::Medium,
-        format!("Ask every Expert at once: {}.", there.join(", ")),
-    ));
-    let covers =
-        |d: &&str| view.roster.iter().any(|m| m.trouble.is_none() && m.covers.iter().any(|c| c.as_str() == *d));
-    let missing: Vec<&str> = DOMAINS.iter().copied().filter(|d| !there.contains(d) && !covers(d)).collect();
+    let alert = format!("Alert `{}`, severity {:?}.", view.alert.title, view.alert.severity);
+    let there: Vec<_> = view.roster.iter().filter(|m| m.trouble.is_none()).collect();
+    let domains: Vec<&str> = there.iter().map(|m| m.domain.as_str()).collect();
+    let asked = format!("Ask every Expert at once: {}.", domains.join(", "));
+    let mut entries = vec![
+        EntryDraft::new(EntryKind::Observation, Priority::High, alert),
+        EntryDraft::new(EntryKind::Decision, Priority::Medium, asked),
+    ];
+    let covered = |d: &str| domains.contains(&d) || there.iter().any(|m| m.covers.iter().any(|c| c.as_str() == d));
+    let missing: Vec<&str> = DOMAINS.iter().copied().filter(|d| !covered(d)).collect();
     if !missing.is_empty() {
-        entries.push(EntryDraft::new(
-            EntryKind::Question,
-            Priority::Medium,
-            format!("No evidence from these domains: {}. What would they show?", missing.join(", ")),
-        ));
+        let text = format!("No evidence from these domains: {}. What would they show?", missing.join(", "));
+        entries.push(EntryDraft::new(EntryKind::Question, Priority::Medium, text));
     }
     (entries, Answer::Plan(Question { text, to: Vec::new(), follow: Vec::new() }.into()))
 }
 
 fn decide(task: &Task, view: &DirectorView) -> (Vec<EntryDraft>, Answer) {
-    let mut memory = Memory::of(view);
-    let new: Vec<Note> = memory.take_in(view.review.as_ref());
-    let mut entries: Vec<EntryDraft> = new.iter().map(Note::entry).collect();
+    let known: BTreeSet<&str> = view.journal.iter().map(|e| e.entry.text.as_str()).collect();
+    let telling = view.review.iter().flat_map(|review| memory::telling(&review.findings));
+    let noted = telling.map(|finding| (finding, memory::entry(finding)));
+    let new: Vec<_> = noted.filter(|(_, entry)| !known.contains(entry.text.as_str())).collect();
+    let grave = new.iter().any(|(f, _)| memory::points_to_an_attack(f) || f.draft.about_alert);
+    let mut entries: Vec<EntryDraft> = new.into_iter().map(|(_, entry)| entry).collect();
+    let mut note = |kind, text| entries.push(EntryDraft::new(kind, Priority::High, text));
     let trouble: Vec<String> =
         view.roster.iter().filter_map(|m| Some(format!("{}: {}", m.domain, m.trouble.as_ref()?))).collect();
     if !trouble.is_empty() {
-        entries.push(EntryDraft::new(
-            EntryKind::Observation,
-            Priority::High,
-            format!("Without an answer: {}.", trouble.join("; ")),
-        ));
+        note(EntryKind::Observation, format!("Without an answer: {}.", trouble.join("; ")));
     }
-    let open = memory.open_names(FOLLOW);
-    let rounds_of_trace = memory.trace_rounds(task);
-    let telling = new.iter().any(|n| n.against || n.about_alert);
+    let open = memory::open_names(view);
+    let earlier = view.journal.iter().filter(|e| e.phase == Phase::Trace).map(|e| e.round);
+    let traced = earlier.chain([task.round]).collect::<BTreeSet<u32>>().len();
     let (next, reason) = match task.phase {
         Phase::Discovery => (
             Move::Advance,
             "Every Expert on the roster answered or failed: question them on what was found.".to_owned(),
         ),
-        _ if telling && !open.is_empty() && rounds_of_trace < TRACE_ROUNDS => {
-            (Move::Stay, format!("The findings name {}: follow them.", open.join(", ")))
-        }
-        _ if rounds_of_trace >= TRACE_ROUNDS => {
+        _ if traced >= TRACE_ROUNDS => {
             (Move::Advance, "Three rounds of tracing are done: conclude, and name what stays open.".to_owned())
         }
+        _ if grave && !open.is_empty() => (Move::Stay, format!("The findings name {}: follow them.", open.join(", "))),
         _ => (Move::Advance, "The last round named nothing new to follow: conclude.".to_owned()),
     };
     if let Some(warning) = &view.warning {
-        entries.push(EntryDraft::new(EntryKind::Observation, Priority::High, format!("Budget: {warning}.")));
+        note(EntryKind::Observation, format!("Budget: {warning}."));
     }
-    entries.push(EntryDraft::new(EntryKind::Decision, Priority::High, reason.clone()));
+    note(EntryKind::Decision, reason.clone());
     (entries, Answer::Decide(Decision { next, reason }))
 }

@@ -11,8 +11,6 @@ use casebook_protocol::{Answer, ExpertView, FindingDraft, HostCoverage, SourceIn
 use casebook_trust::rule::{CAP_SINGLE_SOURCE, CAP_UNSUPPORTED, TIMELINE_THRESHOLD};
 use serde_json::{Value, json};
 
-use crate::analyst;
-
 mod form;
 mod read;
 mod second;
@@ -60,7 +58,7 @@ impl Brief for ExpertBrief {
     fn ready(&self) {
         LazyLock::force(&FORM);
         LazyLock::force(&SYSTEM);
-        analyst::ready();
+        casebook_trust::injection::known();
     }
 
     fn read(&self, task: &Task, done: &[Done], object: &Value) -> Result<Answer, Vec<String>> {

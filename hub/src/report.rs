@@ -12,7 +12,7 @@ use casebook_protocol::{
 };
 
 use casebook_trust::headline::headline;
-use casebook_trust::rule::{TIMELINE_THRESHOLD, credible, out_of_reach};
+use casebook_trust::rule::{credible, out_of_reach};
 
 use crate::lead;
 use crate::state::{self, Progress, State, TaskState};
@@ -27,8 +27,7 @@ pub fn build(state: &State) -> Option<Report> {
     let case = state.case.as_ref()?;
     let (conclusion, ruling) = state.conclusion.clone().unwrap_or_else(unfinished);
     let rounds = state.rounds.values().filter(|r| r.phase != Phase::Conclude).count();
-    let threshold = Score::clamped(TIMELINE_THRESHOLD);
-    let of_credible = state.known.values().filter(|f| credible(f, threshold)).map(|f| &f.checked);
+    let of_credible = state.known.values().filter(|f| credible(f)).map(|f| &f.checked);
     let report = Report {
         casebook_report: REPORT_VERSION,
         investigation: state.investigation.clone()?,

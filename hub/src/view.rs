@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use casebook_protocol::{
     Allowance, Bearing, Budget, CheckedFinding, Citation, DirectorView, Domain, DomainToolset, EntityKind, ExpertView,
-    FileHash, Files, Finding, FindingKind, Headroom, KEPT, MemberState, Review, ReviewView, Reviewed, Score, Task,
-    TaskId, TaskKind, TimelineEvent, TimelineView, Usage, View, one_line,
+    FileHash, Files, Finding, FindingKind, Headroom, KEPT, MemberState, Review, ReviewView, Reviewed, Task, TaskId,
+    TaskKind, TimelineEvent, TimelineView, Usage, View, one_line,
 };
 
 use casebook_trust::claim;
-use casebook_trust::rule::{TIMELINE_THRESHOLD, credible, out_of_reach};
+use casebook_trust::rule::{credible, out_of_reach};
 
 use crate::lead;
 use crate::state::{Progress, State, TaskState, limits};
@@ -29,7 +29,7 @@ pub fn build(state: &State, kind: TaskKind, domain: Option<&Domain>) -> Option<V
         TaskKind::Plan => View::Plan(Box::new(director(state)?)),
         TaskKind::Decide => View::Decide(Box::new(director(state)?)),
         TaskKind::Report => {
-            let credible = state.known.values().filter(|f| credible(f, Score::clamped(TIMELINE_THRESHOLD)));
+            let credible = state.known.values().filter(|f| credible(f));
             let credible = credible.map(derived_finding).collect();
             View::Report(Box::new(DirectorView { credible, leads: lead::states(state), ..director(state)? }))
         }
@@ -315,7 +315,7 @@ fn entities(finding: &Finding) -> BTreeSet<(EntityKind, String)> {
 }
 
 fn names(finding: &Finding) -> BTreeSet<String> {
-    unexcepted(finding).split('`').skip(1).step_by(2).map(str::to_lowercase).collect()
+    claim::names(unexcepted(finding)).map(str::to_lowercase).collect()
 }
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ pub use task::{
     ANALYST, Allowance, Answer, Conclusion, Decision, Member, MemberState, Move, Outcome, Phase, Plan, Player,
     Question, Role, SourceInfo, Task, TaskKind,
 };
-pub use time::{EventTime, Precision, TimeBasis, Timestamp, between};
+pub use time::{EventTime, Precision, TimeBasis, Timestamp, apart, between};
 pub use timeline::{EventDraft, Gap, GapKind, Timeline, TimelineDraft, TimelineEvent};
 pub use tool::{CallStatus, ToolCall, ToolSpec, Toolset, offered_name, server_of, source_name};
 pub use view::{CheckedFinding, DirectorView, DomainToolset, ExpertView, ReviewView, TimelineView, View};

@@ -57,6 +57,12 @@ pub fn between(from: Timestamp, to: Timestamp) -> Duration {
     Duration::try_from(to.duration_since(from)).unwrap_or_default()
 }
 
+/// The seconds between two moments, whichever is first.
+#[must_use]
+pub fn apart(one: Timestamp, other: Timestamp) -> f64 {
+    one.duration_since(other).abs().as_secs_f64()
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventTime {
     /// The moment, in UTC.

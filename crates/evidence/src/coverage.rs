@@ -54,12 +54,12 @@ pub(crate) fn kind_field(sample: &[Fields]) -> Option<String> {
     KINDS_OF.iter().find_map(of).map(str::to_owned)
 }
 
-/// What a host has of one kind, or of all.
+/// How many records there are of something, and from when to when.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Span {
-    records: u64,
-    first: Option<i64>,
-    last: Option<i64>,
+    pub(crate) records: u64,
+    pub(crate) first: Option<i64>,
+    pub(crate) last: Option<i64>,
 }
 
 impl Span {

@@ -1,5 +1,7 @@
 use casebook_protocol::Timestamp;
 
+use crate::programs::file_name;
+
 /// What an alert says about time, for logs without years or zones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hint {
@@ -40,7 +42,7 @@ fn nanoseconds(at: Timestamp) -> Option<i64> {
 /// name.
 pub fn pointed<'f>(known: &[&'f str], named: &str) -> Option<&'f str> {
     let ends = |known: &&&str| named.ends_with(&format!("/{known}"));
-    let base = |p: &str| p.rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
+    let base = |p: &str| file_name(p).to_ascii_lowercase();
     let mut alike = known.iter().filter(|k| base(k) == base(named));
     let only = alike.next().filter(|_| alike.next().is_none());
     known.iter().find(|k| **k == named).or_else(|| known.iter().find(ends)).or(only).copied()

@@ -4,9 +4,14 @@ mod harmless;
 
 pub use harmless::is_harmless;
 
+/// What a path ends with, after the last separator of Windows or Unix.
+pub fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
 /// The file name of a program, without a version and `.exe`, in lower case.
 pub fn program_name(path: &str) -> String {
-    let file = path.trim_matches('"').rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
+    let file = file_name(path.trim_matches('"')).to_ascii_lowercase();
     let file = file.strip_suffix(".exe").unwrap_or(&file);
     file.trim_start_matches('-').trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').to_owned()
 }

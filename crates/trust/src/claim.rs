@@ -16,10 +16,6 @@ pub use corpus::Corpus;
 /// of the evidence follows in backquotes.
 pub const JUDGEMENT: &str = "Alert `";
 
-/// The built-in Director writes at most this many characters of a claim to the Journal, and the built-in Expert
-/// recognises the claim by them. Its claims are shorter than this.
-pub const NOTED: usize = 800;
-
 /// The claim about the command with which everything began ends like this.
 pub const FIRST_COMMAND: &str = "the first command on the way to the alerted process";
 
@@ -51,6 +47,17 @@ pub fn faults(claim: &str, corpus: &Corpus, times: &[Timestamp]) -> Vec<String> 
         at += 1;
     }
     faults
+}
+
+/// The names that the claim has in backquotes.
+pub fn names(claim: &str) -> impl Iterator<Item = &str> {
+    claim.split('`').skip(1).step_by(2)
+}
+
+/// What the claim says around the names in backquotes, in lower case.
+#[must_use]
+pub fn plain(claim: &str) -> String {
+    claim.split('`').step_by(2).collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
 /// True if `word` occurs in `text` and is not part of a longer number or name.

@@ -28,7 +28,7 @@ fn guard(rule: Rule, subject: impl Into<String>, effect: impl Into<String>) -> G
 pub const CAP_UNSUPPORTED: f64 = 0.29;
 /// The highest score of a finding with a single source.
 pub const CAP_SINGLE_SOURCE: f64 = 0.89;
-/// The default threshold for the Timeline.
+/// The lowest score with which a finding may become part of the Timeline.
 pub const TIMELINE_THRESHOLD: f64 = 0.5;
 
 /// Score caps: turns a proposed Review into the valid one, which has every submitted finding, and those of `earlier`
@@ -86,9 +86,7 @@ fn raised(
     let supported = capped.filter_map(|old| {
         let supports = |new: &&Reviewed| {
             let from = new.checked.sources().into_iter().chain(old.checked.sources());
-            new.corroborated_by.contains(&old.finding.id)
-                && credible(new, Score::clamped(TIMELINE_THRESHOLD))
-                && independent(from, sources)
+            new.corroborated_by.contains(&old.finding.id) && credible(new) && independent(from, sources)
         };
         let by: Vec<FindingId> = findings.iter().filter(supports).map(|new| new.finding.id.clone()).collect();
         let first = by.first()?;
@@ -167,8 +165,9 @@ fn reviewed(
     }
 }
 
-pub fn credible(finding: &Reviewed, threshold: Score) -> bool {
-    finding.score >= threshold && finding.checked.valid()
+/// True if the finding may become part of the Timeline and support a verdict.
+pub fn credible(finding: &Reviewed) -> bool {
+    finding.score.get() >= TIMELINE_THRESHOLD && finding.checked.valid()
 }
 
 #[cfg(test)]

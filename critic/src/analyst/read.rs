@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use casebook_protocol::{Bearing, CheckedFinding, Citation, EntityKind, Locator, Timestamp};
+use casebook_agent::reasoner::Done;
+use casebook_protocol::{Bearing, CallStatus, CheckedFinding, Citation, EntityKind, FindingDraft, Locator, Timestamp};
+use casebook_trust::claim;
 use serde_json::Value;
 
 /// Seconds between the time of a finding and its records.
@@ -35,6 +37,17 @@ const WRITTEN_BY_OTHERS: &str = "user_agent useragent referer referrer failed_us
 /// By call and pointer.
 pub(super) type Records = BTreeMap<(String, String), Record>;
 
+/// The records that were looked up.
+pub(super) fn records(done: &[Done]) -> Records {
+    let record = |done: &Done| {
+        let asked: Value = serde_json::from_str(&done.call.arguments).ok()?;
+        let answer: Value = serde_json::from_str(&done.result).ok()?;
+        let text = |key: &str| Some(asked.get(key)?.as_str()?.to_owned());
+        Some(((text("call")?, text("pointer")?), Record::of(answer.pointer("/page/value")?)?))
+    };
+    done.iter().filter(|done| done.call.status == CallStatus::Answered).filter_map(record).collect()
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Record {
     time: Option<Timestamp>,
@@ -45,17 +58,13 @@ pub(super) struct Record {
 impl Record {
     pub(super) fn of(value: &Value) -> Option<Self> {
         let raw = value.get("raw")?.as_str()?;
-        let mut record = Self {
-            time: value.get("time").and_then(Value::as_str).and_then(|t| t.parse().ok()),
-            text: value.to_string().to_lowercase(),
-            fields: Vec::new(),
-        };
-        match (value.get("fields"), serde_json::from_str::<Value>(raw)) {
-            (Some(fields), _) => flatten("", fields, &mut record.fields),
-            (None, Ok(inner)) => flatten("", &inner, &mut record.fields),
-            (None, Err(_)) => {}
+        let mut fields = Vec::new();
+        match value.get("fields") {
+            Some(known) => flatten("", known, &mut fields),
+            None => flatten("", &serde_json::from_str(raw).unwrap_or_default(), &mut fields),
         }
-        Some(record)
+        let time = value.get("time").and_then(Value::as_str).and_then(|t| t.parse().ok());
+        Some(Self { time, text: value.to_string().to_lowercase(), fields })
     }
 
     /// True if a field in one of `parts` has exactly this name as its value.
@@ -98,25 +107,39 @@ fn part(path: &str) -> Option<Part> {
 }
 
 /// The cited records that were read.
-fn cited<'a>(finding: &CheckedFinding, records: &'a Records) -> Vec<&'a Record> {
+fn cited<'a>(draft: &FindingDraft, records: &'a Records) -> Vec<&'a Record> {
     let of = |citation: &Citation| match citation {
         Citation::Literal { call, at: Locator::Pointer(pointer), .. } => {
             records.get(&(call.as_str().to_owned(), pointer.clone()))
         }
         _ => None,
     };
-    finding.finding.draft.citations.iter().filter_map(of).collect()
+    draft.citations.iter().filter_map(of).collect()
 }
 
 fn names(claim: &str) -> Vec<String> {
-    claim.split('`').skip(1).step_by(2).filter(|n| !n.is_empty()).map(str::to_lowercase).collect()
+    claim::names(claim).filter(|n| !n.is_empty()).map(str::to_lowercase).collect()
 }
 
-/// Finds two values that the claim confuses: in the record, each has the role of the other.
-pub(super) fn exchanged(finding: &CheckedFinding, records: &Records) -> Option<String> {
-    let claim = finding.finding.draft.claim.to_lowercase();
+/// What speaks against the finding when it is compared with its records, each with the highest score that it leaves.
+/// `known`: names in valid findings.
+pub(super) fn doubts(finding: &CheckedFinding, known: &BTreeSet<String>, records: &Records) -> Vec<(String, f64)> {
+    let draft = &finding.finding.draft;
+    let cited = cited(draft, records);
+    let doubts = [
+        (exchanged(draft, &cited), 0.2),
+        (borrowed(draft, &cited), 0.4),
+        (written_by_others(draft, &cited), 0.4),
+        (unmarked(draft, known, &cited), 0.4),
+        (too_often(draft, finding.checked.records().len()), 0.4),
+    ];
+    doubts.into_iter().filter_map(|(doubt, most)| Some((doubt?, most))).collect()
+}
+
+/// Two values that the claim confuses: in the record, each has the role of the other.
+fn exchanged(draft: &FindingDraft, cited: &[&Record]) -> Option<String> {
+    let claim = draft.claim.to_lowercase();
     let claim = claim.split("; with it").next().unwrap_or_default();
-    let cited = cited(finding, records);
     let plays = |name: &str, parts: &[Part]| cited.iter().any(|r| r.plays(name, parts));
     READINGS.iter().find_map(|(words, left, right)| {
         let (before, after) = claim.split_once(words)?;
@@ -126,84 +149,68 @@ pub(super) fn exchanged(finding: &CheckedFinding, records: &Records) -> Option<S
     })
 }
 
-/// Finds a claim whose names occur only in records of another time than it gives.
-pub(super) fn borrowed(finding: &CheckedFinding, records: &Records) -> Option<String> {
-    let draft = &finding.finding.draft;
+/// A claim whose names occur only in records of another time than it gives.
+fn borrowed(draft: &FindingDraft, cited: &[&Record]) -> Option<String> {
     let at = draft.time.as_ref()?.at.as_second();
-    let (then, other): (Vec<&Record>, Vec<&Record>) = cited(finding, records)
-        .into_iter()
-        .filter(|r| r.time.is_some())
-        .partition(|r| r.time.is_some_and(|t| (t.as_second() - at).abs() < MOMENT));
+    let timed = cited.iter().filter_map(|record| Some((record.time?, record)));
+    let (then, other): (Vec<_>, Vec<_>) = timed.partition(|(time, _)| (time.as_second() - at).abs() < MOMENT);
     let telling: Vec<String> = names(&draft.claim).into_iter().filter(|n| n.len() >= 4 && !n.ends_with('…')).collect();
-    let elsewhere = telling.iter().filter(|n| !then.iter().any(|r| r.holds(n)) && other.iter().any(|r| r.holds(n)));
-    let first = elsewhere.clone().next()?;
-    (!then.is_empty() && elsewhere.count() * 3 >= telling.len())
+    let hold = |all: &[(Timestamp, &&Record)], name: &str| all.iter().any(|(_, record)| record.holds(name));
+    let elsewhere: Vec<&String> = telling.iter().filter(|n| !hold(&then, n) && hold(&other, n)).collect();
+    let first = elsewhere.first()?;
+    (!then.is_empty() && elsewhere.len() * 3 >= telling.len())
         .then(|| format!("`{first}` is recorded at another time than the finding gives"))
 }
 
-/// Finds an exonerating claim whose names all come from fields that the attacker could choose.
-pub(super) fn written_by_others(finding: &CheckedFinding, records: &Records) -> Option<String> {
-    let draft = &finding.finding.draft;
-    let cited = cited(finding, records);
+/// An exonerating claim whose names all come from fields that the attacker could choose.
+fn written_by_others(draft: &FindingDraft, cited: &[&Record]) -> Option<String> {
     let names = names(&draft.claim);
-    if draft.bearing != Bearing::Exonerating || cited.is_empty() || names.is_empty() {
-        return None;
-    }
-    let fields: Vec<&(String, String)> = cited.iter().flat_map(|r| &r.fields).collect();
-    let within =
-        |name: &str| fields.iter().filter(|(_, v)| v.contains(name)).map(|(k, _)| k.as_str()).collect::<Vec<_>>();
     let others = |key: &str| WRITTEN_BY_OTHERS.split(' ').any(|word| key.contains(word));
-    let all = names.iter().all(|name| {
-        let keys = within(name.trim_end_matches('…'));
-        !keys.is_empty() && keys.iter().all(|key| others(key))
-    });
-    all.then(|| "it rests on a field that the acting party could fill freely".to_owned())
+    let by_others = |name: &String| {
+        let fields = cited.iter().flat_map(|record| &record.fields);
+        let mut within = fields.filter(|(_, value)| value.contains(name.trim_end_matches('…'))).peekable();
+        within.peek().is_some() && within.all(|(key, _)| others(key))
+    };
+    (draft.bearing == Bearing::Exonerating && !names.is_empty() && names.iter().all(by_others))
+        .then(|| "it rests on a field that the acting party could fill freely".to_owned())
 }
 
-/// Finds a name that other findings know, in the plain text of the claim but in none of its records.
-pub(super) fn unmarked(finding: &CheckedFinding, known: &BTreeSet<String>, records: &Records) -> Option<String> {
-    let cited = cited(finding, records);
-    let literal = |c: &Citation| matches!(c, Citation::Literal { .. });
-    let draft = &finding.finding.draft;
+/// A name that other findings know, in the plain text of the claim but in none of its records.
+fn unmarked(draft: &FindingDraft, known: &BTreeSet<String>, cited: &[&Record]) -> Option<String> {
     // A name is missing only if all cited records were read.
-    if cited.is_empty() || cited.len() < draft.citations.len() || !draft.citations.iter().all(literal) {
+    if cited.is_empty() || cited.len() < draft.citations.len() {
         return None;
     }
-    let plain: String = draft.claim.split('`').step_by(2).collect::<Vec<_>>().join(" ").to_lowercase();
+    let plain = claim::plain(&draft.claim);
     let words = plain.split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '(' | ')'));
     let mut words = words.map(|w| w.trim_matches(['.', ':', '!', '?', '\'', '"']));
     let missing = words.find(|w| known.contains(*w) && !cited.iter().any(|r| r.holds(w)))?;
     Some(format!("it speaks of {missing}, which none of its records names"))
 }
 
-pub(super) fn known_names<'a>(findings: impl Iterator<Item = &'a CheckedFinding>) -> BTreeSet<String> {
+pub(super) fn known_names(findings: &[CheckedFinding]) -> BTreeSet<String> {
     let telling = |k: EntityKind| {
         matches!(k, EntityKind::User | EntityKind::Host | EntityKind::Process | EntityKind::File | EntityKind::Name)
     };
-    let entities = findings.filter(|f| f.checked.valid()).flat_map(|f| &f.finding.draft.entities);
+    let entities = findings.iter().filter(|f| f.checked.valid()).flat_map(|f| &f.finding.draft.entities);
     entities.filter(|e| telling(e.kind) && e.value.len() >= 4).map(|e| e.value.to_lowercase()).collect()
 }
 
-/// Finds a claim that says "several times" but cites fewer records.
-pub(super) fn too_often(finding: &CheckedFinding) -> Option<String> {
+/// A claim that says "several times" but cites fewer records.
+fn too_often(draft: &FindingDraft, records: usize) -> Option<String> {
     const SMALL: &str = "two three four five six seven eight nine ten";
     const LARGE: [(&str, usize); 4] = [("dozen", 12), ("dozens of", 24), ("hundreds of", 200), ("thousands of", 2000)];
-    let draft = &finding.finding.draft;
-    let plain: String = draft.claim.split('`').step_by(2).collect::<Vec<_>>().join(" ").to_lowercase();
+    let plain = claim::plain(&draft.claim);
     let numbers = SMALL.split(' ').zip(2..).chain(LARGE).map(|(number, least)| (format!("{number} times"), least));
-    let (words, least) =
-        [("twice".to_owned(), 2)].into_iter().chain(numbers).find(|(words, _)| plain.contains(words))?;
-    let records = finding.checked.records().len();
+    let mut numbers = [("twice".to_owned(), 2)].into_iter().chain(numbers);
+    let (words, least) = numbers.find(|(words, _)| plain.contains(words))?;
     let counted = !draft.citations.iter().all(|c| matches!(c, Citation::Literal { .. }));
     (records < least && !counted).then(|| format!("it says \"{words}\" and cites {records} records"))
 }
 
 #[cfg(test)]
 mod tests {
-    use casebook_protocol::{
-        CallId, Checked, Domain, EventTime, Finding, FindingDraft, FindingId, FindingKind, Precision, Score, TimeBasis,
-        Weight,
-    };
+    use casebook_protocol::{CallId, EventTime, FindingKind, Precision, TimeBasis};
     use serde_json::json;
 
     use super::*;
@@ -218,7 +225,7 @@ mod tests {
         [read(0, &first), read(1, &second)].into_iter().collect()
     }
 
-    fn finding(claim: &str, bearing: Bearing, time: &str, cited: &[usize]) -> CheckedFinding {
+    fn finding(claim: &str, bearing: Bearing, time: &str, cited: &[usize]) -> FindingDraft {
         let cite = |place: &usize| Citation::Literal {
             call: CallId::new("c.0").unwrap(),
             at: Locator::Pointer(format!("/records/{place}")),
@@ -231,32 +238,23 @@ mod tests {
             basis: TimeBasis::Record,
             field: String::new(),
         };
-        let draft = FindingDraft {
-            kind: FindingKind::Occurrence,
-            claim: claim.into(),
+        FindingDraft {
             time: Some(time),
-            entities: vec![],
             bearing,
-            weight: Weight::Weak,
-            about_alert: true,
-            technique: None,
-            confidence: Score::clamped(0.8),
             citations: cited.iter().map(cite).collect(),
-            look_next: None,
-        };
-        let domain = Domain::new("endpoint").unwrap();
-        let id = FindingId::of(1, &domain, 1);
-        CheckedFinding {
-            finding: Finding { id, domain, round: 1, draft },
-            checked: Checked { citations: vec![], faults: vec![] },
+            ..FindingDraft::neutral(FindingKind::Occurrence, claim.into())
         }
+    }
+
+    fn read<T>(draft: &FindingDraft, reading: impl Fn(&FindingDraft, &[&Record]) -> T) -> T {
+        reading(draft, &cited(draft, &records()))
     }
 
     const NOW: &str = "2024-01-01T10:00:00Z";
 
     #[test]
     fn values_in_each_others_place_are_seen() {
-        let swapped = |claim: &str| exchanged(&finding(claim, Bearing::Neutral, NOW, &[0]), &records()).is_some();
+        let swapped = |claim: &str| read(&finding(claim, Bearing::Neutral, NOW, &[0]), exchanged).is_some();
         for claim in ["from `10.0.0.2` to `10.0.0.1`", "`/bin/id` started `/bin/sh`", "ran `mara` as `/bin/id`"] {
             assert!(swapped(claim), "{claim}");
         }
@@ -269,24 +267,25 @@ mod tests {
     #[test]
     fn what_plain_words_add_is_seen() {
         let known: BTreeSet<String> = ["root", "mara"].map(str::to_owned).into();
-        let of = |claim: &str| unmarked(&finding(claim, Bearing::Neutral, NOW, &[0]), &known, &records());
+        let unmarked = |draft: &_, cited: &[&_]| unmarked(draft, &known, cited);
+        let of = |claim: &str| read(&finding(claim, Bearing::Neutral, NOW, &[0]), unmarked);
         assert!(of("ran `/bin/id` as root").is_some());
         assert!(of("ran `/bin/id` as mara, on purpose").is_none());
-        let often = |claim: &str| too_often(&finding(claim, Bearing::Neutral, NOW, &[0]));
+        let often = |claim: &str| too_often(&finding(claim, Bearing::Neutral, NOW, &[0]), 1);
         assert!(often("`mara` tried it a dozen times").is_some());
         assert!(often("`mara` tried it").is_none());
     }
 
     #[test]
     fn a_borrowed_time_is_seen() {
-        let at = |time| borrowed(&finding("`mara` ran `/bin/id`", Bearing::Neutral, time, &[0, 1]), &records());
+        let at = |time| read(&finding("`mara` ran `/bin/id`", Bearing::Neutral, time, &[0, 1]), borrowed);
         assert!(at("2024-01-01T12:00:00Z").is_some());
         assert!(at(NOW).is_none());
     }
 
     #[test]
     fn an_excuse_that_its_subject_wrote_is_seen() {
-        let of = |claim: &str, bearing| written_by_others(&finding(claim, bearing, NOW, &[0]), &records());
+        let of = |claim: &str, bearing| read(&finding(claim, bearing, NOW, &[0]), written_by_others);
         assert!(of("`secops` approved it", Bearing::Exonerating).is_some());
         assert!(of("`secops` approved it", Bearing::Incriminating).is_none());
         assert!(of("`secops` approved it for `mara`", Bearing::Exonerating).is_none());

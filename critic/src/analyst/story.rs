@@ -1,14 +1,16 @@
 //! The Timeline of the analyst: adds the findings of this Review to the previous Timeline. It keeps credible
 //! findings, describes each occurrence once, and names at most three gaps.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use casebook_protocol::{
     Bearing, EntityKind, EntryDraft, EntryKind, EventDraft, EventTime, FindingDraft, FindingId, FindingKind, Gap,
-    GapKind, Precision, Priority, RecordRef, Reviewed, Score, TimelineDraft, TimelineView, Timestamp, Weight,
-    one_sentence,
+    GapKind, Precision, Priority, RecordRef, Reviewed, Score, TimelineDraft, TimelineEvent, TimelineView, Weight,
+    apart, one_sentence,
 };
-use casebook_trust::rule::{TIMELINE_THRESHOLD, credible};
+use casebook_trust::claim;
+use casebook_trust::rule::credible;
 
 /// Findings from different sources at most this many seconds apart may be one occurrence.
 const SAME_SECONDS: f64 = 0.05;
@@ -19,84 +21,94 @@ const CLOCKS_APART: f64 = 120.0;
 /// Seconds without events that count as a gap.
 const SILENCE: f64 = 120.0;
 
+/// One occurrence, by all findings about it.
 struct Scene {
-    at: Timestamp,
+    time: EventTime,
     description: String,
     findings: Vec<FindingId>,
     records: BTreeSet<RecordRef>,
     names: BTreeSet<String>,
-    /// The scene with the highest weight gives the description.
+    /// The finding with the highest weight gives the description.
     weight: (Weight, Score),
-    time: Option<EventTime>,
     grave: bool,
     alerted: bool,
 }
 
 pub(super) fn tell(view: &TimelineView) -> TimelineDraft {
-    let mut scenes: Vec<Scene> = earlier(view);
+    let previous = view.previous.iter().flat_map(|timeline| &timeline.events);
+    let mut scenes: Vec<Scene> = previous.map(|event| Scene::earlier(event, view)).collect();
     let known: BTreeSet<FindingId> = scenes.iter().flat_map(|s| s.findings.clone()).collect();
-    let threshold = Score::clamped(TIMELINE_THRESHOLD);
-    let fresh = view.review.findings.iter().filter(|f| credible(f, threshold) && !known.contains(&f.finding.id));
-    for finding in fresh {
-        // Text that addresses the investigator has its own section in the report. An attacker could otherwise
-        // flood the Timeline.
-        if finding.finding.draft.kind != FindingKind::Occurrence {
-            continue;
-        }
-        let Some(scene) = scene(finding) else { continue };
+    let fresh = view.review.findings.iter().filter(|f| credible(f) && !known.contains(&f.finding.id));
+    for scene in fresh.filter_map(Scene::of) {
         let place = scenes.iter().position(|s| same_record(s, &scene));
         let place = place.or_else(|| scenes.iter().position(|s| same(s, &scene)));
         let place = place.or_else(|| twin(&scenes, &scene, view));
         match place.and_then(|place| scenes.get_mut(place)) {
-            Some(home) => join(home, scene),
+            Some(home) => home.join(scene),
             None => scenes.push(scene),
         }
     }
-    scenes.sort_by(|a, b| (a.at, &a.findings).cmp(&(b.at, &b.findings)));
+    scenes.sort_by(|a, b| (a.time.at, &a.findings).cmp(&(b.time.at, &b.findings)));
     let gaps = gaps(view, &scenes);
-    let score = coherence(&scenes, &gaps, view);
+    let score = Score::clamped(coherence(&scenes, &gaps, view));
     let narrative = narrative(&scenes);
     let events = scenes.into_iter().map(|s| EventDraft { description: s.description, findings: s.findings }).collect();
-    TimelineDraft { narrative, events, gaps, score: Score::clamped(score) }
+    TimelineDraft { narrative, events, gaps, score }
 }
 
-fn earlier(view: &TimelineView) -> Vec<Scene> {
-    let events = view.previous.iter().flat_map(|t| &t.events);
-    events
-        .map(|event| Scene {
-            at: event.time.at,
+impl Scene {
+    fn earlier(event: &TimelineEvent, view: &TimelineView) -> Self {
+        // The Journal is the memory of earlier rounds.
+        let entries = view.journal.iter().map(|e| &e.entry).filter(|e| e.kind == EntryKind::Finding);
+        let about: Vec<&EntryDraft> =
+            entries.filter(|e| e.citations.iter().any(|id| event.findings.contains(id))).collect();
+        Self {
+            time: event.time.clone(),
             description: event.description.clone(),
             findings: event.findings.clone(),
             records: event.evidence.iter().cloned().collect(),
             names: quoted(&event.description),
             weight: (Weight::Decisive, event.score),
-            time: Some(event.time.clone()),
-            grave: noted(view, &event.findings, |entry| entry.priority >= Some(Priority::High)),
-            alerted: noted(view, &event.findings, |entry| entry.text.contains("alerted activity")),
+            grave: about.iter().any(|entry| entry.priority >= Some(Priority::High)),
+            alerted: about.iter().any(|entry| entry.text.contains("alerted activity")),
+        }
+    }
+
+    /// None unless the finding is about an occurrence. Text that addresses the investigator has its own section in the
+    /// report: an attacker could otherwise flood the Timeline.
+    fn of(reviewed: &Reviewed) -> Option<Self> {
+        let draft = &reviewed.finding.draft;
+        Some(Self {
+            time: draft.time.clone().filter(|_| draft.kind == FindingKind::Occurrence)?,
+            description: draft.claim.clone(),
+            findings: vec![reviewed.finding.id.clone()],
+            records: reviewed.checked.records().into_iter().collect(),
+            names: names(draft),
+            weight: (draft.weight, reviewed.score),
+            grave: draft.bearing == Bearing::Incriminating && draft.weight >= Weight::Moderate,
+            alerted: draft.about_alert,
         })
-        .collect()
-}
+    }
 
-/// True if the Journal has an entry of this kind about one of the findings. It is the memory of earlier rounds.
-fn noted(view: &TimelineView, findings: &[FindingId], such: fn(&EntryDraft) -> bool) -> bool {
-    let entries = view.journal.iter().map(|e| &e.entry).filter(|e| e.kind == EntryKind::Finding);
-    entries.filter(|e| such(e)).any(|e| e.citations.iter().any(|id| findings.contains(id)))
-}
+    fn sources(&self) -> BTreeSet<&str> {
+        self.records.iter().map(|record| record.source.as_str()).collect()
+    }
 
-fn scene(finding: &Reviewed) -> Option<Scene> {
-    let draft = &finding.finding.draft;
-    let time = draft.time.clone()?;
-    Some(Scene {
-        at: time.at,
-        description: draft.claim.clone(),
-        findings: vec![finding.finding.id.clone()],
-        records: finding.checked.records().into_iter().collect(),
-        names: names(draft),
-        weight: (draft.weight, finding.score),
-        time: Some(time),
-        grave: draft.bearing == Bearing::Incriminating && draft.weight >= Weight::Moderate,
-        alerted: draft.about_alert,
-    })
+    fn join(&mut self, other: Self) {
+        if other.weight > self.weight {
+            self.description = other.description;
+            self.weight = other.weight;
+        }
+        let strength = |time: &EventTime| (time.basis, Reverse(time.precision));
+        if strength(&other.time) > strength(&self.time) {
+            self.time = other.time;
+        }
+        self.findings.extend(other.findings);
+        self.records.extend(other.records);
+        self.names.extend(other.names);
+        self.grave |= other.grave;
+        self.alerted |= other.alerted;
+    }
 }
 
 /// Names that two findings about one event may share. Host names are left out, because all findings on a host
@@ -109,7 +121,7 @@ fn names(draft: &FindingDraft) -> BTreeSet<String> {
 }
 
 fn quoted(text: &str) -> BTreeSet<String> {
-    text.split('`').skip(1).step_by(2).map(base).collect()
+    claim::names(text).map(base).collect()
 }
 
 /// Makes `C:\Windows\a.exe` equal to `a.exe`, and `CORP\mara` to `mara`.
@@ -117,123 +129,60 @@ pub(super) fn base(value: &str) -> String {
     value.rsplit(['/', '\\']).next().unwrap_or(value).trim_end_matches('…').to_ascii_lowercase()
 }
 
-pub(super) fn seconds(a: Timestamp, b: Timestamp) -> f64 {
-    (a.as_nanosecond() - b.as_nanosecond()) as f64 / 1e9
-}
-
 fn same_record(a: &Scene, b: &Scene) -> bool {
-    seconds(a.at, b.at).abs() <= 1.0 && a.records.iter().any(|r| b.records.contains(r))
+    apart(a.time.at, b.time.at) <= 1.0 && !a.records.is_disjoint(&b.records)
 }
 
-/// The same record; or the same instant in different sources, with a common name.
+/// The same instant in different sources, with a common name.
 fn same(a: &Scene, b: &Scene) -> bool {
-    let apart = seconds(a.at, b.at).abs();
-    if same_record(a, b) {
-        return true;
-    }
-    let sources = |s: &Scene| s.records.iter().map(|r| r.source.clone()).collect::<BTreeSet<_>>();
-    if !sources(a).is_disjoint(&sources(b)) {
-        return false;
-    }
+    let apart = apart(a.time.at, b.time.at);
     // A log with whole seconds is less exact, so require more of the names. One may note the start of a command, the other
     // what it did.
-    let whole = |s: &Scene| s.time.as_ref().is_some_and(|t| t.precision >= Precision::Second);
-    let (close, least) = match whole(a) || whole(b) {
+    let (close, least) = match a.time.precision.max(b.time.precision) >= Precision::Second {
         true if apart > 1.0 => (2.0, WHOLE_COMMAND),
         true => (1.0, 8),
         false => (SAME_SECONDS, 1),
     };
-    apart <= close && a.names.intersection(&b.names).any(|n| n.len() >= least)
+    apart <= close && a.sources().is_disjoint(&b.sources()) && a.names.intersection(&b.names).any(|n| n.len() >= least)
 }
 
 /// An event from other sources with exactly the same names, if both are the only such event. Then the clocks
 /// differ.
 fn twin(scenes: &[Scene], scene: &Scene, view: &TimelineView) -> Option<usize> {
-    let names = quoted(&scene.description);
+    let (names, own) = (quoted(&scene.description), scene.sources());
     let telling = |n: &String| n.len() >= 8 && n.chars().any(char::is_alphabetic);
-    if !names.iter().any(telling) {
-        return None;
-    }
-    let sources = |s: &Scene| s.records.iter().map(|r| r.source.clone()).collect::<BTreeSet<_>>();
-    let own = sources(scene);
-    let close = |s: &Scene| seconds(s.at, scene.at).abs() <= CLOCKS_APART && quoted(&s.description) == names;
-    let alike: Vec<usize> = scenes.iter().enumerate().filter(|(_, s)| close(s)).map(|(place, _)| place).collect();
-    let [place] = alike.as_slice() else { return None };
-    let others = view.review.findings.iter().filter(|f| {
-        !scene.findings.contains(&f.finding.id)
-            && quoted(&f.finding.draft.claim) == names
-            && f.checked.sources().iter().any(|s| own.contains(*s))
+    let close = |s: &Scene| apart(s.time.at, scene.time.at) <= CLOCKS_APART && quoted(&s.description) == names;
+    let mut alike = scenes.iter().enumerate().filter(|(_, s)| close(s));
+    let (place, home) = alike.next().filter(|_| names.iter().any(telling))?;
+    let mut others = view.review.findings.iter().filter(|f| !scene.findings.contains(&f.finding.id));
+    let again = others.any(|f| {
+        quoted(&f.finding.draft.claim) == names && f.checked.sources().iter().any(|source| own.contains(source))
     });
-    let home = scenes.get(*place)?;
-    (others.count() == 0 && sources(home).is_disjoint(&own)).then_some(*place)
-}
-
-fn join(home: &mut Scene, scene: Scene) {
-    if scene.weight > home.weight {
-        home.description = scene.description;
-        home.weight = scene.weight;
-    }
-    let stronger = match (&home.time, &scene.time) {
-        (Some(known), Some(new)) => {
-            new.basis > known.basis || new.basis == known.basis && new.precision < known.precision
-        }
-        (None, Some(_)) => true,
-        _ => false,
-    };
-    if stronger {
-        home.at = scene.at;
-        home.time = scene.time;
-    }
-    home.findings.extend(scene.findings);
-    home.records.extend(scene.records);
-    home.names.extend(scene.names);
-    home.grave |= scene.grave;
-    home.alerted |= scene.alerted;
+    (alike.next().is_none() && !again && home.sources().is_disjoint(&own)).then_some(place)
 }
 
 fn gaps(view: &TimelineView, scenes: &[Scene]) -> Vec<Gap> {
-    let mut gaps = Vec::new();
-    let contradicted = view.review.findings.iter().filter(|f| !f.contradicted_by.is_empty() && f.checked.valid());
-    for finding in contradicted.take(1) {
-        let against: Vec<&str> = finding.contradicted_by.iter().map(FindingId::as_str).collect();
-        gaps.push(Gap {
-            kind: GapKind::Logical,
-            description: format!(
-                "{} does not fit with {}: decide which of them is right.",
-                finding.finding.id,
-                against.join(", ")
-            ),
-        });
-    }
-    let longest = scenes
-        .iter()
-        .zip(scenes.iter().skip(1))
-        .map(|(a, b)| (seconds(b.at, a.at), a, b))
-        .max_by(|x, y| x.0.total_cmp(&y.0));
-    if let Some((silence, before, after)) = longest.filter(|(silence, ..)| *silence >= SILENCE) {
-        gaps.push(Gap {
-            kind: GapKind::Temporal,
-            description: format!(
-                "No credible finding shows what happened from {} to {} ({}).",
-                clock(before.at),
-                clock(after.at),
-                words(silence)
-            ),
-        });
-    }
-    let mut open = view
-        .journal
-        .iter()
-        .filter(|e| e.entry.kind == EntryKind::Question && e.entry.text.starts_with("No evidence from"));
-    if let Some(entry) = open.next_back() {
-        gaps.push(Gap { kind: GapKind::Evidential, description: entry.entry.text.clone() });
-    }
-    gaps.truncate(casebook_protocol::timeline::MAX_GAPS);
-    gaps
+    let gap = |kind, description| Gap { kind, description };
+    let contradicted = view.review.findings.iter().find(|f| !f.contradicted_by.is_empty() && f.checked.valid());
+    let logical = contradicted.map(|finding| {
+        let (id, against) = (&finding.finding.id, ids(&finding.contradicted_by));
+        gap(GapKind::Logical, format!("{id} does not fit with {against}: decide which of them is right."))
+    });
+    let silences = scenes.iter().zip(scenes.iter().skip(1)).map(|(a, b)| (a.time.at, b.time.at));
+    let longest = silences.max_by(|x, y| apart(x.0, x.1).total_cmp(&apart(y.0, y.1)));
+    let temporal = longest.filter(|(from, to)| apart(*from, *to) >= SILENCE).map(|(from, to)| {
+        let long = words(apart(from, to));
+        let text = format!("No credible finding shows what happened from {from:.0} to {to:.0} ({long}).");
+        gap(GapKind::Temporal, text)
+    });
+    let mut questions = view.journal.iter().map(|e| &e.entry).filter(|e| e.kind == EntryKind::Question);
+    let open = questions.rfind(|e| e.text.starts_with("No evidence from"));
+    let evidential = open.map(|entry| gap(GapKind::Evidential, entry.text.clone()));
+    [logical, temporal, evidential].into_iter().flatten().collect()
 }
 
-fn clock(at: Timestamp) -> String {
-    format!("{at:.0}")
+fn ids(findings: &[FindingId]) -> String {
+    findings.iter().map(FindingId::as_str).collect::<Vec<_>>().join(", ")
 }
 
 fn words(seconds: f64) -> String {
@@ -249,52 +198,42 @@ fn coherence(scenes: &[Scene], gaps: &[Gap], view: &TimelineView) -> f64 {
     if scenes.is_empty() {
         return 0.1;
     }
-    let sources: BTreeSet<&str> = scenes.iter().flat_map(|s| s.records.iter().map(|r| r.source.as_str())).collect();
-    let several =
-        scenes.iter().filter(|s| s.records.iter().map(|r| &r.source).collect::<BTreeSet<_>>().len() > 1).count();
+    let sources: BTreeSet<&str> = scenes.iter().flat_map(Scene::sources).collect();
+    let several = scenes.iter().filter(|s| s.sources().len() > 1).count();
     let mut score: f64 = if sources.len() > 1 { 0.85 } else { 0.72 };
     if several * 3 >= scenes.len() {
         score += 0.07;
     }
     for gap in gaps {
-        score -= match gap.kind {
-            GapKind::Logical => 0.2,
-            GapKind::Temporal | GapKind::Evidential => 0.04,
-        };
+        score -= if gap.kind == GapKind::Logical { 0.2 } else { 0.04 };
     }
     let weak = view.review.findings.iter().filter(|f| !f.checked.valid()).count();
     if weak * 4 > view.review.findings.len() {
         score -= 0.1;
     }
-    if scenes.len() < 2 {
-        score = score.min(0.6);
-    }
-    score
+    if scenes.len() < 2 { score.min(0.6) } else { score }
 }
 
 fn narrative(scenes: &[Scene]) -> String {
     let (Some(first), Some(last)) = (scenes.first(), scenes.last()) else {
         return "No credible event is known.".into();
     };
-    let mut seen: BTreeMap<&str, ()> = BTreeMap::new();
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
     let mut telling: Vec<&Scene> = scenes.iter().filter(|s| s.grave || s.alerted).collect();
-    telling.sort_by_key(|s| (std::cmp::Reverse((s.grave && s.alerted, s.alerted)), s.at));
-    telling.retain(|s| seen.insert(&s.description, ()).is_none());
+    telling.sort_by_key(|s| (Reverse((s.grave && s.alerted, s.alerted)), s.time.at));
+    telling.retain(|s| seen.insert(&s.description));
     telling.truncate(4);
-    telling.sort_by_key(|s| s.at);
-    let span = if first.at == last.at {
-        format!("at {}", clock(first.at))
-    } else {
-        format!("from {} to {}", clock(first.at), clock(last.at))
+    telling.sort_by_key(|s| s.time.at);
+    let span = match [first, last].map(|scene| format!("{:.0}", scene.time.at)) {
+        [first, _] if scenes.len() == 1 => format!("One event is established, at {first}."),
+        [first, last] if first == last => format!("{} events are established, at {first}.", scenes.len()),
+        [first, last] => format!("{} events are established, from {first} to {last}.", scenes.len()),
     };
-    let many = if scenes.len() == 1 { "One event is".to_owned() } else { format!("{} events are", scenes.len()) };
-    let mut text = format!("{many} established, {span}.");
-    for scene in telling {
-        let ids: Vec<&str> = scene.findings.iter().take(3).map(FindingId::as_str).collect();
-        let description = one_sentence(&scene.description, 220);
-        text.push_str(&format!(" {}: {description} ({}).", clock(scene.at), ids.join(", ")));
-    }
-    text
+    let told = telling.iter().map(|scene| {
+        let ids = ids(scene.findings.get(..3).unwrap_or(&scene.findings));
+        format!(" {:.0}: {} ({ids}).", scene.time.at, one_sentence(&scene.description, 220))
+    });
+    told.fold(span, |text, event| text + &event)
 }
 
 #[cfg(test)]

@@ -1,215 +1,104 @@
-//! The memory of the analyst: it reads its notes back from the Journal, so they have a fixed form.
+//! What the analyst takes from findings, and what it has written to the Journal.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use casebook_protocol::{
-    Bearing, DirectorView, EntityKind, EntryDraft, EntryKind, FindingDraft, FindingId, FindingKind, Phase, Priority,
-    Review, Reviewed, Score, Task, Weight, one_line,
+    Bearing, DirectorView, EntityKind, EntryDraft, EntryKind, Finding, FindingDraft, FindingKind, Priority, Reviewed,
+    Timestamp, Weight, one_line,
 };
-use casebook_trust::claim::{FIRST_COMMAND, NOTED};
-use casebook_trust::rule::{TIMELINE_THRESHOLD, credible};
+use casebook_trust::claim::FIRST_COMMAND;
+use casebook_trust::rule::credible;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Note {
-    pub(super) finding: FindingId,
-    /// It points to an attack; otherwise it explains the activity.
-    pub(super) against: bool,
-    pub(super) about_alert: bool,
-    pub(super) weight: Weight,
-    pub(super) technique: String,
-    pub(super) absence: bool,
-    /// It gives a count.
-    pub(super) counted: bool,
-    pub(super) claim: String,
-}
-
+/// Findings of one round that count, the gravest.
 const REMEMBERED: usize = 16;
+/// Names to follow in one round.
+const FOLLOW: usize = 8;
 /// An Expert is less sure of a finding that shares only host, user or address with the alert.
 const LINKED: f64 = 0.7;
-const AGAINST: &str = "points to an attack";
-const EXPLAINS: &str = "explains it";
+/// Characters of a claim in the Journal.
+const NOTED: usize = 800;
 
-impl Note {
-    /// None unless the finding is credible and points in a direction.
-    fn of(reviewed: &Reviewed) -> Option<Self> {
-        let draft = &reviewed.finding.draft;
-        if !credible(reviewed, Score::clamped(TIMELINE_THRESHOLD)) || draft.bearing == Bearing::Neutral {
-            return None;
-        }
-        Some(Self {
-            finding: reviewed.finding.id.clone(),
-            against: draft.bearing == Bearing::Incriminating,
-            about_alert: draft.about_alert,
-            weight: draft.weight,
-            technique: draft.technique.clone().unwrap_or_else(|| "-".into()),
-            absence: draft.kind == FindingKind::Absence,
-            counted: draft.kind == FindingKind::Aggregate,
-            claim: one_line(&draft.claim, NOTED),
-        })
-    }
-
-    pub(super) fn entry(&self) -> EntryDraft {
-        let what = if self.against { AGAINST } else { EXPLAINS };
-        let about = if self.about_alert { "alerted activity" } else { "nearby" };
-        let kind = match (self.absence, self.counted) {
-            (true, _) => "absence",
-            (_, true) => "count",
-            _ => "record",
-        };
-        let priority = match (self.against, self.weight) {
-            (true, Weight::Decisive) => Priority::Critical,
-            (true, Weight::Strong) => Priority::High,
-            (_, Weight::Weak) => Priority::Low,
-            _ => Priority::Medium,
-        };
-        let mut entry = EntryDraft::new(
-            EntryKind::Finding,
-            priority,
-            format!("{what} ({}, {about}, {kind}, {}): {}", self.weight.name(), self.technique, self.claim),
-        );
-        entry.citations.push(self.finding.clone());
-        entry
-    }
-
-    fn read(entry: &EntryDraft) -> Option<Self> {
-        if entry.kind != EntryKind::Finding {
-            return None;
-        }
-        let (head, claim) = entry.text.split_once("): ")?;
-        let (what, rest) = head.split_once(" (")?;
-        let mut parts = rest.split(", ");
-        let name = parts.next()?;
-        let weight = Weight::ALL.into_iter().find(|weight| weight.name() == name).unwrap_or(Weight::Weak);
-        let about_alert = parts.next()? == "alerted activity";
-        let kind = parts.next()?;
-        let (absence, counted) = (kind == "absence", kind == "count");
-        let technique = parts.next()?.to_owned();
-        Some(Self {
-            finding: entry.citations.first()?.clone(),
-            against: what == AGAINST,
-            about_alert,
-            weight,
-            technique,
-            absence,
-            counted,
-            claim: claim.to_owned(),
-        })
-    }
+pub(super) fn points_to_an_attack(finding: &Finding) -> bool {
+    finding.draft.bearing == Bearing::Incriminating
 }
 
-/// It tells the first command on the way to the alerted process.
-fn begins(draft: &FindingDraft) -> bool {
-    draft.claim.ends_with(FIRST_COMMAND)
+/// The credible findings that point in a direction and are at least moderate, the gravest first. Of a claim that
+/// occurs more than once, the earliest counts.
+pub(super) fn telling(findings: &[Reviewed]) -> Vec<&Finding> {
+    let points = |f: &&Finding| f.draft.bearing != Bearing::Neutral && f.draft.weight >= Weight::Moderate;
+    let mut telling: Vec<&Finding> =
+        findings.iter().filter(|f| credible(f)).map(|f| &f.finding).filter(points).collect();
+    telling.sort_by_key(|f| (f.round, started(f)));
+    let mut seen = BTreeSet::new();
+    telling.retain(|f| seen.insert((&f.draft.claim, f.draft.bearing)));
+    telling.sort_by_key(|f| (Reverse(f.draft.weight), !f.draft.about_alert, &f.id));
+    let mut taken: BTreeMap<u32, usize> = BTreeMap::new();
+    telling.retain(|f| {
+        let count = taken.entry(f.round).or_default();
+        *count += 1;
+        *count <= REMEMBERED
+    });
+    telling
 }
 
-#[derive(Debug, Default)]
-pub(super) struct Memory {
-    pub(super) notes: Vec<Note>,
-    asked: BTreeSet<String>,
-    alert: String,
-    trace: BTreeSet<u32>,
-    names: BTreeMap<String, (u32, EntityKind)>,
+/// When it happened. What has no time comes last.
+pub(super) fn started(finding: &Finding) -> Timestamp {
+    finding.draft.time.as_ref().map_or(Timestamp::MAX, |time| time.at)
 }
 
-impl Memory {
-    pub(super) fn of(view: &DirectorView) -> Self {
-        let mut memory = Self { alert: view.alert.body.to_lowercase(), ..Self::default() };
-        for entry in &view.journal {
-            memory.notes.extend(Note::read(&entry.entry));
-            if entry.entry.kind == EntryKind::Question {
-                memory.asked.extend(entry.entry.follow_ups.iter().map(|f| f.to_lowercase()));
-            }
-            if entry.phase == Phase::Trace {
-                memory.trace.insert(entry.round);
-            }
-        }
-        memory.name(view.review.as_ref());
-        memory
-    }
-
-    pub(super) fn take_in(&mut self, review: Option<&Review>) -> Vec<Note> {
-        let known: BTreeSet<(String, bool)> = self.notes.iter().map(|n| (n.claim.clone(), n.against)).collect();
-        let mut new: Vec<Note> = review.into_iter().flat_map(|r| &r.findings).filter_map(Note::of).collect();
-        let mut seen = known;
-        new.retain(|n| n.weight >= Weight::Moderate && seen.insert((n.claim.clone(), n.against)));
-        new.sort_by_key(|n| (std::cmp::Reverse(n.weight), !n.about_alert, n.finding.clone()));
-        new.truncate(REMEMBERED);
-        self.notes.extend(new.iter().cloned());
-        new
-    }
-
-    /// Collects names from findings that point to an attack, the strongest first.
-    fn name(&mut self, review: Option<&Review>) {
-        let threshold = Score::clamped(TIMELINE_THRESHOLD);
-        // Follow an attack to see where it leads, and an explanation to find its other traces.
-        let grave = review.into_iter().flat_map(|r| &r.findings).filter(|f| {
-            let draft = &f.finding.draft;
-            let explains = draft.about_alert && (draft.bearing == Bearing::Exonerating || begins(draft));
-            // What is only near the alert leads to others.
-            let linked = draft.about_alert || draft.confidence.get() >= LINKED;
-            credible(f, threshold)
-                && draft.weight >= if linked { Weight::Moderate } else { Weight::Strong }
-                && (explains || draft.bearing == Bearing::Incriminating)
-        });
-        for finding in grave {
-            let explains = finding.finding.draft.bearing != Bearing::Incriminating;
-            for entity in &finding.finding.draft.entities {
-                if explains && entity.kind != EntityKind::Name {
-                    continue;
-                }
-                let worth = match entity.kind {
-                    EntityKind::Address => 4,
-                    EntityKind::Session | EntityKind::Hash | EntityKind::Name => 3,
-                    EntityKind::User | EntityKind::File => 2,
-                    _ => continue,
-                };
-                if entity.value.len() >= 4 && entity.value.len() <= 200 {
-                    self.names.entry(entity.value.clone()).or_insert((0, entity.kind)).0 += worth;
-                }
-            }
-        }
-    }
-
-    /// Names to ask for: not in the alert and not asked before.
-    pub(super) fn open_names(&self, most: usize) -> Vec<String> {
-        let mut open: Vec<(&String, u32)> = self
-            .names
-            .iter()
-            .filter(|(name, _)| {
-                !self.asked.contains(&name.to_lowercase()) && !self.alert.contains(&name.to_lowercase())
-            })
-            .map(|(name, (worth, _))| (name, *worth))
-            .collect();
-        open.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
-        open.into_iter().take(most).map(|(name, _)| name.clone()).collect()
-    }
-
-    /// Includes the current round.
-    pub(super) fn trace_rounds(&self, task: &Task) -> u32 {
-        let mut rounds = self.trace.clone();
-        if task.phase == Phase::Trace {
-            rounds.insert(task.round);
-        }
-        u32::try_from(rounds.len()).unwrap_or(u32::MAX)
-    }
+/// The finding as an entry of the Journal.
+pub(super) fn entry(finding: &Finding) -> EntryDraft {
+    let draft = &finding.draft;
+    let against = points_to_an_attack(finding);
+    let what = if against { "points to an attack" } else { "explains it" };
+    let about = if draft.about_alert { "alerted activity" } else { "nearby" };
+    let kind = match draft.kind {
+        FindingKind::Absence => "absence",
+        FindingKind::Aggregate => "count",
+        _ => "record",
+    };
+    let priority = match (against, draft.weight) {
+        (true, Weight::Decisive) => Priority::Critical,
+        (true, Weight::Strong) => Priority::High,
+        _ => Priority::Medium,
+    };
+    let technique = draft.technique.as_deref().unwrap_or("-");
+    let claim = one_line(&draft.claim, NOTED);
+    let text = format!("{what} ({}, {about}, {kind}, {technique}): {claim}", draft.weight.name());
+    EntryDraft { citations: vec![finding.id.clone()], ..EntryDraft::new(EntryKind::Finding, priority, text) }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// An attack is followed to see where it leads, and an explanation to find its other traces.
+fn leads_on(draft: &FindingDraft) -> bool {
+    let explains = draft.about_alert && (draft.bearing == Bearing::Exonerating || draft.claim.ends_with(FIRST_COMMAND));
+    // What is only near the alert leads to others.
+    let linked = draft.about_alert || draft.confidence.get() >= LINKED;
+    draft.weight >= if linked { Weight::Moderate } else { Weight::Strong }
+        && (explains || draft.bearing == Bearing::Incriminating)
+}
 
-    #[test]
-    fn a_note_is_read_back_as_it_was_written() {
-        let note = Note {
-            finding: FindingId::new("r1-endpoint-3").unwrap(),
-            against: true,
-            about_alert: true,
-            weight: Weight::Decisive,
-            technique: "T1059.004".into(),
-            absence: false,
-            counted: true,
-            claim: "`java` started (a) `bash`): and more".into(),
-        };
-        assert_eq!(Note::read(&note.entry()), Some(note));
+/// Names to ask for: in findings of the last Review, not in the alert and not asked before. The most telling first.
+pub(super) fn open_names(view: &DirectorView) -> Vec<String> {
+    let questions = view.journal.iter().map(|e| &e.entry).filter(|e| e.kind == EntryKind::Question);
+    let asked: BTreeSet<String> = questions.flat_map(|e| &e.follow_ups).map(|name| name.to_lowercase()).collect();
+    let alert = view.alert.body.to_lowercase();
+    let mut worth: BTreeMap<&str, u32> = BTreeMap::new();
+    let findings = view.review.iter().flat_map(|review| &review.findings).filter(|f| credible(f));
+    for draft in findings.map(|f| &f.finding.draft).filter(|draft| leads_on(draft)) {
+        for entity in draft.entities.iter().filter(|entity| (4..=200).contains(&entity.value.len())) {
+            *worth.entry(&entity.value).or_default() += match entity.kind {
+                EntityKind::Name => 3,
+                _ if draft.bearing != Bearing::Incriminating => continue,
+                EntityKind::Address => 4,
+                EntityKind::Session | EntityKind::Hash => 3,
+                EntityKind::User | EntityKind::File => 2,
+                _ => continue,
+            };
+        }
     }
+    let new = |name: &str| !asked.contains(name) && !alert.contains(name);
+    let mut open: Vec<(&str, u32)> = worth.into_iter().filter(|(name, _)| new(&name.to_lowercase())).collect();
+    open.sort_by_key(|(_, worth)| Reverse(*worth));
+    open.into_iter().take(FOLLOW).map(|(name, _)| name.to_owned()).collect()
 }

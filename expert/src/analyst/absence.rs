@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use casebook_agent::reasoner::{CallRequest, Done};
+use casebook_agent::reasoner::CallRequest;
 use casebook_agent::worker::call;
 use casebook_evidence::facet::Facet;
 use casebook_protocol::coverage::{OTHER_HOSTS, same_host};
@@ -11,13 +11,14 @@ use casebook_protocol::{Alert, Bearing, Citation, FindingDraft, FindingKind, Loc
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::kin::moved;
-use super::{Case, plan, rec};
+use super::answers::Answer;
+use super::plan::moved;
+use super::{Case, rec};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Operation {
-    done_by: Vec<String>,
+pub(super) struct Operation {
+    pub(super) done_by: Vec<String>,
     claimed_by: Vec<String>,
     name: String,
     leaves: Vec<String>,
@@ -37,7 +38,8 @@ static TABLE: LazyLock<Table> =
 /// Half of the searched window, in seconds.
 const AROUND: i64 = 3600;
 
-fn claimed(alert: &Alert) -> Option<&'static Operation> {
+/// The operation that the alert claims.
+pub(super) fn claimed(alert: &Alert) -> Option<&'static Operation> {
     let body = alert.json();
     let said = ["/rule/title", "/rule/name", "/title", "/name", "/description", "/message"]
         .iter()
@@ -46,17 +48,11 @@ fn claimed(alert: &Alert) -> Option<&'static Operation> {
     TABLE.operation.iter().find(|o| o.claimed_by.iter().any(|w| said.contains(w)))
 }
 
-pub(super) fn programs(alert: &Alert) -> &'static [String] {
-    claimed(alert).map_or(&[], |o| &o.done_by)
-}
-
 pub(super) fn search(case: &Case) -> Vec<CallRequest> {
-    let (Some(operation), Some(at)) = (claimed(&case.alert), case.anchor) else { return Vec::new() };
-    let edge = |by: i64| moved(at, by);
-    let (Some(from), Some(to)) = (edge(-AROUND), edge(AROUND)) else { return Vec::new() };
+    let (Some(operation), Some(at)) = (claimed(&case.alert), case.near.anchor) else { return Vec::new() };
+    let (from, to) = (moved(at, -AROUND), moved(at, AROUND));
     // The first and the last run of programs that do it, or look as if they did.
-    let alerted = case.alerted();
-    let host = alerted.iter().find_map(|rec| rec.facets.get(Facet::Host));
+    let host = case.alerted().find_map(|rec| rec.facets.get(Facet::Host));
     let trace = |program: &String, order: &str| {
         let terms: Vec<&str> = [program, operation.watched_by.as_str()].into_iter().chain(host).collect();
         let asked = json!({"terms": terms, "from": from, "to": to, "order": order, "limit": 20,
@@ -91,34 +87,27 @@ fn covered(found: &Value, host: Option<&str>, at: Timestamp, [from, to]: [Timest
     around.max_by_key(|[first, last]| last.as_second() - first.as_second())
 }
 
-pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
-    let Some(operation) = claimed(&case.alert) else { return Vec::new() };
-    let answers = |terms: &[String]| {
-        plan::answers(done, "search").find_map(|(d, found)| {
-            let arguments: Value = serde_json::from_str(&d.call.arguments).ok()?;
-            let asked: Vec<&str> = arguments.get("terms")?.as_array()?.iter().filter_map(Value::as_str).collect();
-            let time = |key: &str| arguments.get(key)?.as_str()?.parse::<Timestamp>().ok();
-            let total = found.get("total")?.as_u64()?;
-            (asked == terms).then(|| Some((d.call.id.clone(), total, [time("from")?, time("to")?], found)))?
-        })
+pub(super) fn finding(case: &Case) -> Option<FindingDraft> {
+    let operation = claimed(&case.alert)?;
+    let total = |answer: &Answer| answer.found.get("total").and_then(Value::as_u64);
+    let counted = |terms: &Value| {
+        let mut of_any = case.answers.of("search").filter(|answer| answer.asked.get("mode").is_some());
+        of_any.find(|answer| answer.asked.get("terms") == Some(terms))
     };
-    let (Some((call, 0, window, found)), Some((_, watched, ..))) =
-        (answers(&operation.leaves), answers(std::slice::from_ref(&operation.watched_by)))
-    else {
-        return Vec::new();
-    };
-    let alerted = case.alerted();
-    let host = alerted.iter().find_map(|rec| rec.facets.get(Facet::Host)).map(str::to_owned).or(case.alert.host());
-    let covered = case.anchor.and_then(|at| covered(&found, host.as_deref(), at, window));
-    let Some([from, to]) = covered.filter(|_| watched > 0) else { return Vec::new() };
+    let absent = counted(&json!(operation.leaves)).filter(|answer| total(answer) == Some(0))?;
+    counted(&json!([operation.watched_by])).filter(|answer| total(answer) > Some(0))?;
+    let edge = |key: &str| absent.asked.get(key)?.as_str()?.parse::<Timestamp>().ok();
+    let own = case.alerted().find_map(|rec| rec.facets.get(Facet::Host)).map(str::to_owned);
+    let host = own.or(case.alert.host());
+    let [from, to] = covered(&absent.found, host.as_deref(), case.near.anchor?, [edge("from")?, edge("to")?])?;
     let names = operation.leaves.iter().map(|l| format!("`{l}`")).collect::<Vec<_>>().join(", ");
     let claim =
         format!("The claimed {} is not in the evidence: no record names {names} from {from} to {to}", operation.name);
-    let at = Locator::Pointer("/total".into());
-    vec![FindingDraft {
+    let (call, at) = (absent.call.clone(), Locator::Pointer("/total".into()));
+    Some(FindingDraft {
         bearing: Bearing::Exonerating,
         weight: Weight::Moderate,
         citations: vec![Citation::Absence { call, at, from: Some(from), to: Some(to), again: None }],
         ..FindingDraft::neutral(FindingKind::Absence, claim)
-    }]
+    })
 }

@@ -1,20 +1,20 @@
 //! Turns records into findings: decides which records matter, groups those of one occurrence, and states what
 //! they show.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use casebook_evidence::facet::{Class, Facet, event_id, process_keys};
-use casebook_evidence::programs::is_harmless;
-use casebook_protocol::{Bearing, FindingDraft, FindingKind, Score, TimeBasis, Weight};
-use casebook_trust::claim;
+use casebook_evidence::programs::{file_name, is_harmless};
+use casebook_protocol::{Bearing, FindingDraft, FindingKind, Score, TimeBasis, Weight, apart};
 
 mod cite;
 mod explain;
 
 use cite::time;
-pub(super) use cite::{cite, entities};
+pub(super) use cite::{cite, cite_count, entities, states};
 
-use super::kin::{Kin, seconds};
+use super::kin::Kin;
 use super::rec::{self, Rec, Rule};
 use super::{Case, absence, account, describe, origin};
 
@@ -45,50 +45,27 @@ type Group<'a> = Vec<Pick<'a>>;
 pub(crate) fn findings(case: &Case) -> Vec<FindingDraft> {
     // What led to the first command says nothing of the alert.
     let begin = origin::first(case).and_then(|rec| rec.time);
-    let before = |rec: &Rec, kin: &Option<Kin>| *kin == Some(Kin::Above) && rec.time < begin;
-    let linked = case.recs.iter().zip(&case.kin).filter(|(rec, kin)| case.asked_for(rec) && !before(rec, kin));
-    let picks: Vec<Pick<'_>> =
-        linked.filter_map(|(rec, kin)| Some(Pick { rec, kin: (*kin)?, rank: rank(rec, (*kin)?, case)? })).collect();
+    let before = |rec: &Rec| rec.kin == Some(Kin::Above) && rec.time < begin;
+    let pick = |rec| Some(Pick { rec, kin: rec.kin?, rank: rank(rec, rec.kin?, case)? });
+    let picks = case.recs.iter().filter(|rec| case.asked_for(rec) && !before(rec)).filter_map(pick).collect();
     let picks = nearest(thin_out(thin_out(picks, false, case), true, case), case);
-    let wire = explain::wire(case);
+    // The alert is about a connection, which several sensors may record.
+    let wire = case.alerted().any(explain::on_the_network);
     let mut groups = group(picks, wire);
-    groups.sort_by_key(|g| std::cmp::Reverse(g.iter().map(|p| p.rank).max()));
+    groups.sort_by_key(|g| Reverse(g.iter().map(|p| p.rank).max()));
     groups.truncate(if case.round == 1 { MOST } else { MOST_LATER });
     groups.sort_by_key(|g| g.first().and_then(|p| p.rec.time));
     groups.iter().flat_map(|g| drafts(g, case, wire)).collect()
 }
 
-fn heaviest(rec: &Rec, bearing: Bearing) -> Option<Weight> {
-    rec.shows.iter().filter(|rule| rule.bearing == bearing).map(|rule| rule.weight).max()
-}
-
 fn against(rec: &Rec) -> Option<Weight> {
-    heaviest(rec, Bearing::Incriminating)
+    rec.heaviest(Bearing::Incriminating)
 }
 
-fn grave(rec: &Rec) -> bool {
-    against(rec) >= Some(Weight::Strong)
-}
-
-/// Routine activity of any program: handles closed and copied, privileges changed.
-fn upkeep(rec: &Rec) -> bool {
+/// Activity that is routine for any program unless a rule finds it serious.
+fn routine(rec: &Rec) -> bool {
+    // Handles closed and copied, privileges changed.
     event_id(&rec.fields).is_some_and(|id| matches!(id, "4658" | "4690" | "4703"))
-}
-
-/// Seconds between the record and the alert.
-fn apart(rec: &Rec, case: &Case) -> f64 {
-    rec.time.zip(case.anchor).map_or(f64::INFINITY, |(at, anchor)| seconds(at, anchor).abs())
-}
-
-/// How much the record matters. None if it needs no finding.
-fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
-    /// Seconds around the alert in which alerts of other products count: a table of alerts covers a whole company.
-    const ALERTS: f64 = 3.0 * 24.0 * 3600.0;
-    if kin == Kin::Core {
-        return Some(1000);
-    }
-    let apart = apart(rec, case);
-    let noise = upkeep(rec)
         || matches!(
             rec.class(),
             Class::ProcessEnd
@@ -98,26 +75,35 @@ fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
                 | Class::FileRead
                 | Class::FileDelete
                 | Class::Certificate
-        );
+        )
+}
+
+/// How much the record matters. None if it needs no finding.
+fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
+    /// Seconds around the alert in which alerts of other products count: a table of alerts covers a whole company.
+    const ALERTS: f64 = 3.0 * 24.0 * 3600.0;
+    if kin == Kin::Core {
+        return Some(1000);
+    }
+    let (apart, acts) = (case.near.apart(rec), case.near.has_actor(rec));
     // A host has much other activity, so a record with no other link must be serious.
-    let tied = kin != Kin::Near || case.round > 1 || case.sources.few() || case.shares_actor(rec);
+    let tied = kin != Kin::Near || case.round > 1 || case.answers.few() || acts;
     let serious = against(rec) >= Some(if tied { Weight::Moderate } else { Weight::Strong });
-    let alike = kin == Kin::Same && case.alerted().iter().any(|core| core.class() == rec.class());
+    let alike = kin == Kin::Same && case.alerted().any(|core| core.class() == rec.class());
     // What the alerted process did to a thing that the alert names.
     let meant = matches!(kin, Kin::Same | Kin::Below) && case.names_object(rec);
-    if rec.class() == Class::Alert && apart > ALERTS || noise && !serious && !alike && !meant {
+    if rec.class() == Class::Alert && apart > ALERTS || routine(rec) && !serious && !alike && !meant {
         return None;
     }
-    let weight = |w: Option<Weight>| match w {
+    // An explanation of other activity is worth no finding.
+    let explains = rec.heaviest(Bearing::Exonerating).filter(|w| *w > Weight::Weak && kin != Kin::Near);
+    let shows = match against(rec).max(explains) {
         Some(Weight::Decisive) => 400,
         Some(Weight::Strong) => 300,
         Some(Weight::Moderate) => 200,
         Some(Weight::Weak) => 60,
         None => 0,
     };
-    // An explanation of other activity is worth no finding.
-    let explains = heaviest(rec, Bearing::Exonerating).filter(|w| *w > Weight::Weak && kin != Kin::Near);
-    let shows = weight(against(rec)).max(weight(explains));
     let close = match kin {
         Kin::Above => 220,
         Kin::Core | Kin::Same => 150,
@@ -139,10 +125,9 @@ fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
                         | Class::KernelModule
                 );
             let of_system = rec.facets.get(Facet::User).is_some_and(account::of_system);
-            let acts = case.shares_actor(rec);
             // A person works for minutes; programs make connections all the time.
             let by_hand = acts && (change || matches!(rec.class(), Class::ProcessStart | Class::ApiCall));
-            let near = apart <= if by_hand { 600.0 } else { 120.0 } || case.sources.few() || case.round > 1;
+            let near = apart <= if by_hand { 600.0 } else { 120.0 } || case.answers.few() || case.round > 1;
             let spoken_of = apart <= 120.0 && case.of_another_system(rec);
             // If the processes around the alert are known, the others on the host are not of it.
             let other =
@@ -153,8 +138,7 @@ fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
             10
         }
     };
-    let beside = if apart <= 120.0 { 30 } else { 0 };
-    Some(close + shows + beside)
+    Some(close + shows + if apart <= 120.0 { 30 } else { 0 })
 }
 
 /// Of records that are only near the alert and show nothing, keeps the nearest few of each source, and of those that meet
@@ -168,11 +152,8 @@ fn nearest<'a>(picks: Vec<Pick<'a>>, case: &Case) -> Vec<Pick<'a>> {
     let of_rule = |p: &Pick<'a>| rarest(p).filter(|_| !matches!(p.kin, Kin::Core | Kin::Above));
     let (mut near, mut kept): (Vec<_>, Vec<_>) = picks.into_iter().partition(|p| near(p) || of_rule(p).is_some());
     near.sort_by(|a, b| {
-        let shared = |p: &Pick<'_>| !case.shares_actor(p.rec);
-        shared(a)
-            .cmp(&shared(b))
-            .then(apart(a.rec, case).total_cmp(&apart(b.rec, case)))
-            .then(a.rec.key().cmp(&b.rec.key()))
+        let (alone, apart) = (|p: &Pick<'_>| !case.near.has_actor(p.rec), |p: &Pick<'_>| case.near.apart(p.rec));
+        alone(a).cmp(&alone(b)).then(apart(a).total_cmp(&apart(b))).then(a.rec.key().cmp(&b.rec.key()))
     });
     let mut taken: BTreeMap<&str, usize> = BTreeMap::new();
     near.retain_mut(|p| {
@@ -187,40 +168,38 @@ fn nearest<'a>(picks: Vec<Pick<'a>>, case: &Case) -> Vec<Pick<'a>> {
     kept
 }
 
-/// Of many records of one kind, keeps the first and the last, and those with a link or a meaning of their own.
+/// Of many records of one kind, keeps the first and the last, the nearest grave ones, and those with a link or a meaning
+/// of their own.
 fn thin_out<'a>(picks: Vec<Pick<'a>>, family: bool, case: &Case) -> Vec<Pick<'a>> {
-    let explained = picks.iter().any(|p| p.kin == Kin::Core && heaviest(p.rec, Bearing::Exonerating).is_some());
-    let mut kinds: BTreeMap<String, Vec<Pick<'_>>> = BTreeMap::new();
+    let explained = picks.iter().any(|p| p.kin == Kin::Core && p.rec.heaviest(Bearing::Exonerating).is_some());
+    let own = |p: &Pick<'_>| {
+        matches!(p.kin, Kin::Core | Kin::Above)
+            || p.kin == Kin::Joined && case.near.apart(p.rec) <= 2.0
+            || case.near.is_scarce(p.rec)
+            // A dismissal explains each process below.
+            || explained && p.kin == Kin::Below
+    };
+    let mut kinds: BTreeMap<String, Vec<Pick<'a>>> = BTreeMap::new();
     for pick in picks {
         kinds.entry(describe::kind_of(pick.rec, family)).or_default().push(pick);
     }
-    kinds.into_values().flat_map(|same| thinned(same, explained, case)).collect()
+    let mut kept = Vec::new();
+    for mut same in kinds.into_values() {
+        same.sort_by_key(|p| p.rec.order());
+        let grave = |p: &&Pick<'a>| against(p.rec) >= Some(Weight::Strong) && p.rec.class() != Class::HttpRequest;
+        let mut grave: Vec<&Rec> = same.iter().filter(grave).map(|p| p.rec).collect();
+        grave.sort_by(|a, b| case.near.apart(a).total_cmp(&case.near.apart(b)));
+        grave.truncate(ONE_BY_ONE);
+        let (many, last) = (same.len() > ONE_BY_ONE, same.len() - 1);
+        let keep = |(place, p): &(usize, Pick<'a>)| {
+            !many || *place == 0 || *place == last || own(p) || grave.iter().any(|rec| rec.key() == p.rec.key())
+        };
+        kept.extend(same.into_iter().enumerate().filter(|item| keep(item)).map(|(_, pick)| pick));
+    }
+    kept
 }
 
-fn thinned<'a>(mut same: Vec<Pick<'a>>, explained: bool, case: &Case) -> Vec<Pick<'a>> {
-    same.sort_by_key(|p| (p.rec.time, p.rec.file.clone(), p.rec.line));
-    let mut serious: Vec<(f64, (&str, u64))> =
-        same.iter().filter(|p| grave(p.rec)).map(|p| (apart(p.rec, case), p.rec.key())).collect();
-    serious.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let serious: BTreeSet<(String, u64)> =
-        serious.into_iter().take(ONE_BY_ONE).map(|(_, (file, line))| (file.to_owned(), line)).collect();
-    let (count, mut place) = (same.len(), 0);
-    same.retain(|p| {
-        place += 1;
-        // A dismissal explains each process below.
-        let twin = p.kin == Kin::Joined && apart(p.rec, case) <= 2.0;
-        let own = matches!(p.kin, Kin::Core | Kin::Above)
-            || twin
-            || case.near.is_scarce(p.rec)
-            || explained && p.kin == Kin::Below;
-        let bad = serious.contains(&(p.rec.file.clone(), p.rec.line)) && p.rec.class() != Class::HttpRequest;
-        count <= ONE_BY_ONE || place == 1 || place == count || own || bad
-    });
-    same
-}
-
-/// True for what the alerted process did or started, unless it can do no harm. `wire`: the alert is about a connection,
-/// which several sensors may record.
+/// True for what the alerted process did or started, unless it can do no harm.
 fn doubtful(pick: &Pick<'_>, wire: bool) -> bool {
     match pick.kin {
         Kin::Below => !is_harmless(&pick.rec.facets),
@@ -232,7 +211,7 @@ fn doubtful(pick: &Pick<'_>, wire: bool) -> bool {
 
 /// Groups records of one occurrence, such as a connection or a command that two sensors recorded.
 fn group(mut picks: Vec<Pick<'_>>, wire: bool) -> Vec<Group<'_>> {
-    picks.sort_by_key(|p| (p.rec.time, p.rec.file.clone(), p.rec.line));
+    picks.sort_by_key(|p| p.rec.order());
     let mut groups: Vec<Group<'_>> = Vec::new();
     for pick in picks {
         // An explanation of the alerted process covers nothing that the process did beside it.
@@ -244,14 +223,14 @@ fn group(mut picks: Vec<Pick<'_>>, wire: bool) -> Vec<Group<'_>> {
         }
     }
     for group in &mut groups {
-        group.sort_by_key(|p| (std::cmp::Reverse(p.rank), p.rec.time, p.rec.file.clone(), p.rec.line));
+        group.sort_by_key(|p| (Reverse(p.rank), p.rec.order()));
     }
     groups
 }
 
 fn one_occurrence(a: &Rec, b: &Rec) -> bool {
     let (Some(at), Some(bt)) = (a.time, b.time) else { return false };
-    let apart = seconds(at, bt).abs();
+    let apart = apart(at, bt);
     if apart > 1.0 || [a, b].iter().any(|rec| rec.basis == TimeBasis::Aggregation) {
         return false;
     }
@@ -286,48 +265,40 @@ fn hands_on(outer: &Rec, inner: &Rec) -> bool {
         command.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
     };
     let (outer, inner) = (plain(outer), plain(inner));
-    let called = outer.split(' ').next().and_then(|word| word.rsplit(['/', '\\']).next()).unwrap_or_default();
+    let called = file_name(outer.split(' ').next().unwrap_or_default());
     RUN.contains(&called) && !inner.is_empty() && outer.len() > inner.len() && outer.ends_with(&inner)
-}
-
-/// The alerted program is one that does what the alert claims.
-fn really(case: &Case) -> bool {
-    case.alerted().iter().any(|rec| does_what_is_claimed(rec, case))
 }
 
 fn does_what_is_claimed(rec: &Rec, case: &Case) -> bool {
     let first = rec.facets.get(Facet::Command).and_then(|c| c.split_whitespace().next()).unwrap_or_default();
-    let name = first.trim_matches('"').rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
-    rec.class() == Class::ProcessStart && absence::programs(&case.alert).contains(&name)
+    let name = file_name(first.trim_matches('"')).to_ascii_lowercase();
+    let does_it = || absence::claimed(&case.alert).is_some_and(|operation| operation.done_by.contains(&name));
+    rec.class() == Class::ProcessStart && does_it()
 }
 
 /// The sign-in of the actor before the alert, or the one just before it: the alert may know the account by a number.
 fn arrival(rec: &Rec, case: &Case) -> bool {
-    let before = rec.time.zip(case.anchor).is_some_and(|(at, anchor)| at <= anchor);
     rec.class() == Class::Authentication
-        && before
+        && rec.time.zip(case.near.anchor).is_some_and(|(at, anchor)| at <= anchor)
         && rec.facets.get(Facet::Outcome) != Some("failure")
         && rec.facets.get(Facet::SrcIp).is_some()
-        && (case.shares_actor(rec) || apart(rec, case) <= 30.0 && event_id(&rec.fields).is_none())
+        && (case.near.has_actor(rec) || case.near.apart(rec) <= 30.0 && event_id(&rec.fields).is_none())
 }
 
 /// If the records of the alerted activity meet rules of two techniques, each becomes a finding: together they weigh
 /// more, and the Critic can doubt each alone.
 fn drafts(group: &Group<'_>, case: &Case, wire: bool) -> Vec<FindingDraft> {
     let mut rules: Vec<&Rule> = group.iter().flat_map(|p| &p.rec.shows).collect();
-    rules.sort_by_key(|rule| (std::cmp::Reverse(rule.weight), rule.rule.as_str()));
+    rules.sort_by_key(|rule| (Reverse(rule.weight), rule.rule.as_str()));
     rules.dedup_by_key(|rule| rule.rule.as_str());
     let Some(first) = draft(group, case, wire, &rules) else { return Vec::new() };
-    let base = |technique: &Option<String>| technique.as_ref().and_then(|t| t.split('.').next()).map(str::to_owned);
-    let apart = |rule: &&&Rule| {
-        rule.bearing == Bearing::Incriminating
-            && rule.weight >= Weight::Moderate
-            && rule.technique.is_some()
-            && base(&rule.technique) != base(&first.technique)
-    };
-    let other = rules.iter().find(apart).filter(|_| first.about_alert && first.bearing == Bearing::Incriminating);
+    rules.retain(|rule| rule.bearing == Bearing::Incriminating && rule.weight >= Weight::Moderate);
+    let base = |technique: Option<&'_ str>| technique.and_then(|t| t.split('.').next()).unwrap_or_default().to_owned();
+    let known = base(first.technique.as_deref());
+    let other = |rule: &&&Rule| rule.technique.is_some() && base(rule.technique.as_deref()) != known;
+    let other = rules.iter().find(other).filter(|_| first.about_alert && first.bearing == Bearing::Incriminating);
     let second = other.and_then(|rule| draft(group, case, wire, &[rule]));
-    [Some(first), second].into_iter().flatten().collect()
+    std::iter::once(first).chain(second).collect()
 }
 
 fn draft(group: &Group<'_>, case: &Case, wire: bool, rules: &[&Rule]) -> Option<FindingDraft> {
@@ -347,28 +318,25 @@ fn draft(group: &Group<'_>, case: &Case, wire: bool, rules: &[&Rule]) -> Option<
     let exonerating = bearing == Bearing::Exonerating;
     // If the alerted process really does what the alert claims, its circumstances (such as a package installation)
     // explain nothing: an attacker can also bring a package.
-    let circumstance = really(case) && shown.is_some_and(|rule| rule.technique.is_none());
+    let really = case.alerted().any(|rec| does_what_is_claimed(rec, case));
+    let circumstance = really && shown.is_some_and(|rule| rule.technique.is_none());
     let about_alert = if exonerating { !explaining.is_empty() && !circumstance } else { close <= Kin::Joined };
-    let (cited, most) = match exonerating && about_alert {
-        true => (explaining, EXPLAINED),
-        false => (group.iter().collect(), CITED),
+    let recs: Vec<&Rec> = match exonerating && about_alert {
+        true => explaining.into_iter().take(EXPLAINED).collect(),
+        false => group.iter().map(|pick| pick.rec).take(CITED).collect(),
     };
-    let cited: Vec<&Pick<'_>> = cited.into_iter().take(most).collect();
-    let main = cited.first()?.rec;
-    let recs: Vec<&Rec> = cited.iter().map(|pick| pick.rec).collect();
-    let corpus = rec::corpus(recs.iter().copied());
-    let others = recs.get(1..).unwrap_or_default();
-    let supported = |text: &str| claim::faults(text, &corpus, &[]).is_empty();
-    let mut claim = describe::claim(main, others, shown, &supported);
+    let (main, others) = recs.split_first()?;
+    let corpus = rec::corpus(&recs);
+    let mut claim = describe::claim(main, others, shown, &|text| states(&corpus, text));
     let aggregate = main.basis == TimeBasis::Aggregation;
     if aggregate {
         claim.push_str(", in the period that the record covers");
     }
-    let time = (!aggregate).then(|| time(&cited)).flatten();
-    let kind = match (aggregate, &time) {
-        (true, _) => FindingKind::Aggregate,
-        (_, None) => FindingKind::State,
-        _ => FindingKind::Occurrence,
+    let time = time(&recs).filter(|_| !aggregate);
+    let kind = match &time {
+        Some(_) => FindingKind::Occurrence,
+        None if aggregate => FindingKind::Aggregate,
+        None => FindingKind::State,
     };
     let confidence = match close {
         Kin::Core => 0.9,
@@ -386,7 +354,7 @@ fn draft(group: &Group<'_>, case: &Case, wire: bool, rules: &[&Rule]) -> Option<
         about_alert,
         technique: shown.and_then(|rule| rule.technique.clone()),
         confidence: Score::clamped(confidence),
-        citations: cited.iter().map(|p| cite(p.rec)).collect(),
+        citations: recs.iter().map(|rec| cite(rec)).collect(),
         look_next: shown.and_then(|rule| rule.look_next.clone()),
     })
 }

@@ -45,11 +45,6 @@ static TABLE: LazyLock<Table> =
 static PARTS: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\[[^\]]*\]|\{[^}]*\}|[^\[{]+").expect("the parts of a sentence are a pattern"));
 
-pub(super) fn ready() {
-    LazyLock::force(&TABLE);
-    LazyLock::force(&PARTS);
-}
-
 impl Sentence {
     fn fits(&self, rec: &Rec) -> bool {
         let event = || event_id(&rec.fields).is_some_and(|id| self.event.iter().any(|known| known == id));
@@ -152,7 +147,7 @@ pub(super) fn claim(main: &Rec, others: &[&Rec], shown: Option<&Rule>, supported
             text = more;
         }
     }
-    capital(&text)
+    begun(&text, char::to_uppercase)
 }
 
 /// That a person gave the command of the record.
@@ -163,26 +158,22 @@ pub(super) fn given(rec: &Rec, user: &str) -> String {
         Some(command) if !command.starts_with('-') => (command, " with `sudo`"),
         _ => (command, ""),
     };
-    let command = format!("{}{with}", quote(command));
     let on = value(rec, "host").map(|host| format!(" on {host}")).unwrap_or_default();
-    format!("{} ran {command}{on}", quote(user))
+    format!("{} ran {}{with}{on}", quote(user), quote(command))
 }
 
-fn capital(text: &str) -> String {
+/// The text with its first letter in another case.
+fn begun<I: Iterator<Item = char>>(text: &str, case: impl FnMut(char) -> I) -> String {
     let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+    chars.next().into_iter().flat_map(case).chain(chars).collect()
 }
 
 /// A title inside a sentence, unless it begins with a name.
 fn lower_first(title: &str) -> String {
     let mut chars = title.chars();
-    let plain = chars.next().zip(chars.next()).is_some_and(|(one, two)| one.is_uppercase() && two.is_lowercase());
+    let plain = chars.next().is_some_and(char::is_uppercase) && chars.next().is_some_and(char::is_lowercase);
     let name = title.split_whitespace().next().is_some_and(|word| TABLE.names.iter().any(|name| name == word));
-    if !plain || name {
-        return title.to_owned();
-    }
-    let mut chars = title.chars();
-    chars.next().into_iter().flat_map(char::to_lowercase).chain(chars).collect()
+    if plain && !name { begun(title, char::to_lowercase) } else { title.to_owned() }
 }
 
 /// The record in a few words, beside another one.

@@ -7,14 +7,14 @@ use std::collections::BTreeSet;
 
 use casebook_agent::reasoner::{Action, Done};
 use casebook_agent::worker::{answer, call};
-use casebook_evidence::facet::{Class, Facet};
+use casebook_evidence::facet::Facet;
+use casebook_evidence::programs::file_name;
 use casebook_evidence::{Hint, PointedRecord};
-use casebook_protocol::{
-    Alert, Answer, Bearing, Citation, EntityKind, ExpertView, FindingDraft, FindingKind, Task, Timestamp, View,
-};
+use casebook_protocol::{Alert, Answer, Citation, EntityKind, ExpertView, FindingDraft, FindingKind, Task, View};
 
 mod absence;
 mod account;
+mod answers;
 pub(crate) mod compose;
 mod counts;
 mod describe;
@@ -25,16 +25,10 @@ pub(crate) mod rec;
 mod ruled;
 mod seed;
 
+use answers::Answers;
 use kin::Kin;
-use plan::Sources;
 use rec::Rec;
 use seed::{Seed, Seeds};
-
-pub(crate) fn ready() {
-    seed::patterns();
-    describe::ready();
-    casebook_trust::injection::known();
-}
 
 /// When the alerted activity happened (or else when the alert was made), and the record that the alert points
 /// to.
@@ -67,9 +61,9 @@ pub fn think(task: &Task, done: &[Done], last: bool) -> Action {
     findings.extend(compose::findings(&case));
     if case.round == 1 {
         findings.extend(origin::finding(&case));
-        findings.extend(ruled::findings(&case, done));
-        findings.extend(counts::findings(&case, done));
-        findings.extend(absence::findings(&case, done));
+        findings.extend(ruled::findings(&case));
+        findings.extend(counts::findings(&case));
+        findings.extend(absence::finding(&case));
     }
     findings.retain(|f| f.kind == FindingKind::Instruction || !case.is_told(f));
     answer(Answer::Investigate(findings))
@@ -82,17 +76,13 @@ fn turn_of(id: &str) -> Option<u32> {
 /// What is known in one task.
 pub(crate) struct Case {
     alert: Alert,
-    sources: Sources,
+    answers: Answers,
     seeds: Seeds,
     /// Names of the alert in few records.
     specific: Vec<String>,
     /// Names that the Director asks to follow.
-    follow: Vec<Seed>,
+    follow: Vec<String>,
     pub(crate) recs: Vec<Rec>,
-    /// How each record is linked to the alert, by its place in `recs`.
-    kin: Vec<Option<Kin>>,
-    /// The time of the alert on a correct clock, as far as known.
-    anchor: Option<Timestamp>,
     near: kin::Near,
     hosts: BTreeSet<String>,
     /// Ids of jobs, sessions and tickets in the records closest to the alert.
@@ -106,107 +96,67 @@ pub(crate) struct Case {
 
 impl Case {
     pub(crate) fn of(view: &ExpertView, done: &[Done], round: u32) -> Self {
-        let sources = plan::sources_of(done);
+        let (answers, mut recs) = rec::collect(done);
         let seeds = seed::of(&view.alert);
+        let specific = answers.specific(&seeds);
+        kin::mark_alerted(&mut recs, &seeds, &answers, &specific);
+        let anchor = kin::anchor(&recs, &seeds);
         // Everything on a host runs as its system account, so following it would copy the log.
-        let follow = view.question.follow.iter().filter(|text| !account::of_system(text));
-        let follow: Vec<Seed> = follow.map(|text| Seed { text: text.clone(), kind: EntityKind::Other }).collect();
-        let mut recs = rec::collect(done);
-        let frequency = plan::frequency(&seeds, done, &sources);
-        let core = plan::core(&recs, &seeds, &frequency);
-        let specific = frequency.rare;
-        // An alert is not evidence for its own claim.
-        for index in &core {
-            if let Some(rec) = recs.get_mut(*index).filter(|rec| rec.class() == Class::Alert) {
-                rec.shows.retain(|rule| rule.bearing != Bearing::Incriminating);
-            }
-        }
-        let anchor = plan::anchor(&recs, &core, &seeds);
-        let alerted = || core.iter().filter_map(|index| recs.get(*index));
-        let subjects = subjects(alerted(), &seeds);
-        let hosts: BTreeSet<String> = alerted()
-            .filter_map(|rec| rec.facets.get(Facet::Host))
-            .chain(seeds.names.iter().filter(|s| s.kind == EntityKind::Host).map(|s| s.text.as_str()))
-            .flat_map(|host| [Some(host), seed::short(host)].into_iter().flatten())
-            .map(str::to_owned)
-            .collect();
-        let common = |name: &String| hosts.contains(name) || name == "root" || account::of_system(name);
-        let actors: BTreeSet<String> = subjects.iter().filter(|name| !common(name)).cloned().collect();
-        let mut names: Vec<String> = if round > 1 {
-            follow.iter().map(|seed| seed.text.clone()).filter(|name| plan::rare(done, name, &sources)).collect()
+        let follow = view.question.follow.iter().filter(|name| !account::of_system(name));
+        let follow: Vec<String> = follow.cloned().collect();
+        let new = if round == 1 { counts::new(&recs, &seeds, &answers, anchor) } else { Vec::new() };
+        let mut names: Vec<String> = new.iter().map(|(_, address)| address.clone()).collect();
+        if round == 1 {
+            names.extend(specific.iter().cloned().chain(kin::telling_values(&recs)));
         } else {
-            let mut names = specific.clone();
-            names.extend(kin::telling_values(&recs, &core));
-            names
-        };
-        let new =
-            if round == 1 { counts::new(&alerted().collect::<Vec<_>>(), &seeds, done, anchor) } else { Vec::new() };
-        names.extend(new.iter().map(|(_, address)| address.clone()));
-        let telling = seeds.names.iter().filter(|s| s.kind != EntityKind::Host).map(|s| s.text.clone()).collect();
+            names.extend(follow.iter().filter(|name| answers.is_rare(name)).cloned());
+        }
+        let hosts = hosts(&recs, &seeds);
+        let subjects = subjects(&recs, &seeds);
         let near = kin::Near {
-            scarce: plan::scarce(&seeds, done, &sources),
-            told: telling,
-            subjects: if round > 1 { follow.iter().map(|s| s.text.clone()).collect() } else { subjects },
+            scarce: answers.scarce(&seeds),
+            told: seeds.names.iter().filter(|s| s.kind != EntityKind::Host).map(|s| s.text.clone()).collect(),
             anchor,
-            within: if round > 1 || sources.few() { kin::FOLLOWED_SECONDS } else { kin::NEAR_SECONDS },
-            actors,
+            within: if round > 1 || answers.few() { kin::FOLLOWED_SECONDS } else { kin::NEAR_SECONDS },
+            actors: subjects.iter().filter(|name| !hosts.contains(*name) && *name != "root").cloned().collect(),
+            subjects: if round > 1 { follow.iter().cloned().collect() } else { subjects },
         };
-        let mut kin = kin::of(&recs, &core, &names, &near);
-        let ids = kin::ids(&recs, &kin);
-        for (rec, kin) in recs.iter().zip(&mut kin).filter(|(_, kin)| kin.is_none_or(|kin| kin == Kin::Near)) {
-            if ids.iter().any(|id| rec.names(id) && plan::of_one_job(done, id)) {
-                *kin = Some(Kin::Named);
+        kin::link(&mut recs, &names, &near);
+        let ids = kin::ids(&recs);
+        for rec in recs.iter_mut().filter(|rec| rec.kin.is_none_or(|kin| kin == Kin::Near)) {
+            if ids.iter().any(|id| rec.names(id) && answers.of_one_job(id)) {
+                rec.kin = Some(Kin::Named);
             }
         }
-        Self {
-            alert: view.alert.clone(),
-            sources,
-            seeds,
-            specific,
-            follow,
-            recs,
-            kin,
-            anchor,
-            near,
-            hosts,
-            ids,
-            new,
-            told: view.earlier.iter().flat_map(|f| quotes(&f.draft).chain([f.draft.claim.clone()])).collect(),
-            round,
-        }
+        let told = view.earlier.iter().flat_map(|f| quotes(&f.draft).chain([f.draft.claim.clone()])).collect();
+        Self { alert: view.alert.clone(), answers, seeds, specific, follow, recs, near, hosts, ids, new, told, round }
     }
 
     fn with(&self, wanted: impl Fn(Kin) -> bool) -> impl Iterator<Item = &Rec> {
-        let linked = self.recs.iter().zip(&self.kin);
-        linked.filter(move |(_, kin)| kin.is_some_and(&wanted)).map(|(rec, _)| rec)
+        self.recs.iter().filter(move |rec| rec.kin.is_some_and(&wanted))
     }
 
-    fn alerted(&self) -> Vec<&Rec> {
-        self.with(|kin| kin == Kin::Core).collect()
-    }
-
-    fn shares_actor(&self, rec: &Rec) -> bool {
-        self.near.actors.iter().any(|actor| rec.names_beside_host(actor))
+    fn alerted(&self) -> impl Iterator<Item = &Rec> + Clone {
+        kin::alerted(&self.recs)
     }
 
     /// The alert names the file or program that the record is about.
     fn names_object(&self, rec: &Rec) -> bool {
-        let object = rec.facets.get(Facet::Object).and_then(|path| path.rsplit(['/', '\\']).next());
-        let files = self.seeds.names.iter().filter(|seed| seed.kind == EntityKind::File);
-        object.is_some_and(|name| files.clone().any(|seed| seed.text.eq_ignore_ascii_case(name)))
+        let mut files = self.seeds.names.iter().filter(|seed| seed.kind == EntityKind::File);
+        let object = rec.facets.get(Facet::Object).map(file_name);
+        object.is_some_and(|name| files.any(|seed| seed.text.eq_ignore_ascii_case(name)))
     }
 
     /// A log of another system speaks of the alerted host.
     fn of_another_system(&self, rec: &Rec) -> bool {
-        let alerted = self.alerted();
         rec.facets.get(Facet::Host).is_none()
-            && alerted.iter().all(|core| core.source != rec.source)
+            && self.alerted().all(|core| core.source != rec.source)
             && self.hosts.iter().any(|host| rec.names(host))
     }
 
     /// In later rounds, only records with a followed name answer the question.
     fn asked_for(&self, rec: &Rec) -> bool {
-        self.round == 1 || self.follow.iter().any(|seed| rec.names(&seed.text))
+        self.round == 1 || self.follow.iter().any(|name| rec.names(name))
     }
 
     /// Whether a finding of an earlier round says the same, or cites the same records.
@@ -223,14 +173,22 @@ fn quotes(finding: &FindingDraft) -> impl Iterator<Item = String> + '_ {
     })
 }
 
+fn facets<'r>(recs: &'r [Rec], wanted: &'static [Facet]) -> impl Iterator<Item = &'r str> {
+    kin::alerted(recs).flat_map(|rec| wanted.iter().filter_map(|facet| rec.facets.get(*facet)))
+}
+
+/// The alerted hosts, with and without the domain.
+fn hosts(recs: &[Rec], seeds: &Seeds) -> BTreeSet<String> {
+    let named = seeds.names.iter().filter(|seed| seed.kind == EntityKind::Host).map(|seed| seed.text.as_str());
+    let hosts = facets(recs, &[Facet::Host]).chain(named);
+    hosts.flat_map(|host| [Some(host), seed::short(host)]).flatten().map(str::to_owned).collect()
+}
+
 /// Hosts, users and addresses of the alerted activity.
-fn subjects<'r>(alerted: impl Iterator<Item = &'r Rec>, seeds: &Seeds) -> BTreeSet<String> {
-    let own = alerted.flat_map(|rec| {
-        let host = rec.facets.get(Facet::Host).and_then(seed::short);
-        [Facet::Host, Facet::SrcIp, Facet::User].into_iter().filter_map(|f| rec.facets.get(f)).chain(host)
-    });
+fn subjects(recs: &[Rec], seeds: &Seeds) -> BTreeSet<String> {
     let subject = |s: &&Seed| matches!(s.kind, EntityKind::Host | EntityKind::User | EntityKind::Address);
     let named = seeds.names.iter().filter(subject).map(|s| s.text.as_str());
-    let specific = |name: &&str| name.len() >= 3 && !account::of_system(name);
-    own.chain(named).filter(specific).map(str::to_owned).collect()
+    let short = facets(recs, &[Facet::Host]).filter_map(seed::short);
+    let all = facets(recs, &[Facet::Host, Facet::SrcIp, Facet::User]).chain(short).chain(named);
+    all.filter(|name| name.len() >= 3 && !account::of_system(name)).map(str::to_owned).collect()
 }

@@ -1,8 +1,9 @@
 //! The first command that a person or a scheduler gave on the way to the alerted process.
 
 use casebook_evidence::facet::{Class, Facet};
+use casebook_evidence::programs::file_name;
 use casebook_protocol::{FindingDraft, FindingKind, Weight};
-use casebook_trust::claim::{self, FIRST_COMMAND};
+use casebook_trust::claim::FIRST_COMMAND;
 
 use super::kin::Kin;
 use super::rec::{self, Rec};
@@ -21,31 +22,26 @@ pub(super) fn first(case: &Case) -> Option<&Rec> {
 
 pub(super) fn finding(case: &Case) -> Option<FindingDraft> {
     let first = first(case)?;
-    let corpus = rec::corpus([first]);
-    let supported = |text: &str| claim::faults(text, &corpus, &[]).is_empty();
-    let claim = format!("{}: {FIRST_COMMAND}", describe::claim(first, &[], None, &supported));
-    let user = by(first).filter(|user| !account::of_system(user));
-    let told = user.map(|user| describe::given(first, user)).map(|text| format!("{text}: {FIRST_COMMAND}"));
-    let claim = told.filter(|text| supported(text)).unwrap_or(claim);
-    let time = first.event_time()?;
+    let corpus = rec::corpus(&[first]);
+    let supported = |text: &str| compose::states(&corpus, text);
+    // Who signed in, which `sudo` does not change.
+    let user = first.field(&["loginuser"]).or_else(|| first.facets.get(Facet::User));
+    let told = user.filter(|user| !account::of_system(user)).map(|user| describe::given(first, user));
+    let told = told.filter(|text| supported(text));
+    let told = told.unwrap_or_else(|| describe::claim(first, &[], None, &supported));
     Some(FindingDraft {
-        time: Some(time),
+        time: Some(first.event_time()?),
         entities: compose::entities(&[first], &corpus),
         // The Timeline tells an event in the words of its weightiest finding.
         weight: Weight::Strong,
         citations: vec![compose::cite(first)],
-        ..FindingDraft::neutral(FindingKind::Occurrence, claim)
+        ..FindingDraft::neutral(FindingKind::Occurrence, format!("{told}: {FIRST_COMMAND}"))
     })
-}
-
-/// Who signed in, which `sudo` does not change.
-fn by(rec: &Rec) -> Option<&str> {
-    rec.field(&["loginuser"]).or_else(|| rec.facets.get(Facet::User))
 }
 
 /// A shell without a script, or a scheduler, started it.
 fn is_given(rec: &Rec) -> bool {
-    let name = |path: &str| path.rsplit(['/', '\\']).next().unwrap_or_default().trim_start_matches('-').to_lowercase();
+    let name = |path: &str| file_name(path).trim_start_matches('-').to_lowercase();
     let parent = rec.facets.get(Facet::Parent).map(name).unwrap_or_default();
     let command = rec.facets.get(Facet::ParentCommand).map(|c| c.trim_matches('"'));
     // A shell with arguments runs a script or a command string. Nobody typed what it starts.

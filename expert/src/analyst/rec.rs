@@ -9,10 +9,11 @@ use casebook_trust::claim::{Corpus, has_word};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::answers::{Answer, Answers};
 use super::kin::Kin;
+use super::ruled;
 use casebook_evidence::decodings;
-use casebook_evidence::facet::of_honeypot;
-use casebook_evidence::facet::{Class, Facet, Facets, last};
+use casebook_evidence::facet::{Class, Facet, Facets, last, of_honeypot};
 
 /// A Sigma rule that a record meets.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -45,12 +46,19 @@ pub(crate) struct Rec {
     pub(crate) shows: Vec<Rule>,
     /// How the tool `related` says that it belongs to the alerted record.
     pub(crate) tie: Option<Kin>,
+    /// How it is linked to the alert.
+    pub(crate) kin: Option<Kin>,
     lower: String,
 }
 
 impl Rec {
     pub(crate) fn class(&self) -> Class {
         self.facets.class.unwrap_or(Class::Other)
+    }
+
+    /// The weight of the gravest rule that points in this direction.
+    pub(crate) fn heaviest(&self, bearing: Bearing) -> Option<Weight> {
+        self.shows.iter().filter(|rule| rule.bearing == bearing).map(|rule| rule.weight).max()
     }
 
     pub(crate) fn names(&self, name: &str) -> bool {
@@ -71,30 +79,28 @@ impl Rec {
     /// None if the record covers a period.
     pub(crate) fn event_time(&self) -> Option<EventTime> {
         let at = self.time.filter(|_| self.basis != TimeBasis::Aggregation)?;
-        Some(EventTime {
-            at,
-            until: None,
-            precision: self.precision,
-            basis: self.basis,
-            field: self.time_field.clone(),
-        })
+        let field = self.time_field.clone();
+        Some(EventTime { at, until: None, precision: self.precision, basis: self.basis, field })
     }
 
     /// The value of a field with this last path part.
     pub(crate) fn field(&self, wanted: &[&str]) -> Option<&str> {
-        self.fields
-            .iter()
-            .find(|(path, value)| wanted.contains(&last(path, 1).as_str()) && !value.is_empty())
-            .map(|(_, v)| v.as_str())
+        let named = |path: &str| wanted.contains(&last(path, 1).as_str());
+        self.fields.iter().find(|(path, value)| named(path) && !value.is_empty()).map(|(_, value)| value.as_str())
     }
 
     pub(crate) fn key(&self) -> (&str, u64) {
         (&self.file, self.line)
     }
+
+    /// Records in order of time.
+    pub(crate) fn order(&self) -> (Option<Timestamp>, &str, u64) {
+        (self.time, &self.file, self.line)
+    }
 }
 
 /// What the records state.
-pub(crate) fn corpus<'r>(recs: impl IntoIterator<Item = &'r Rec>) -> Corpus {
+pub(crate) fn corpus(recs: &[&Rec]) -> Corpus {
     let mut corpus = Corpus::default();
     for rec in recs {
         corpus.add_text(&rec.raw);
@@ -103,37 +109,41 @@ pub(crate) fn corpus<'r>(recs: impl IntoIterator<Item = &'r Rec>) -> Corpus {
     corpus
 }
 
-/// Every record in the results, in order of source, file and line. Results of MCP servers are not trusted to be
-/// records, and a partial read of a result adds nothing to the result itself.
-pub(crate) fn collect(done: &[Done]) -> Vec<Rec> {
+/// Every answer, and every record in the answers, in order of file and line. Results of MCP servers are not trusted to
+/// be records, and a partial read of a result adds nothing to the result itself.
+pub(crate) fn collect(done: &[Done]) -> (Answers, Vec<Rec>) {
+    let mut answers = Vec::new();
     let mut all: BTreeMap<(String, u64), Rec> = BTreeMap::new();
     let ours = |call: &ToolCall| server_of(&call.tool).is_none() && !RESULT_TOOLS.contains(&call.tool.as_str());
-    for done in done.iter().filter(|d| d.call.status == CallStatus::Answered && ours(&d.call)) {
-        let Ok(json) = serde_json::from_str::<Value>(&done.result) else { continue };
-        let single = json.get("file").is_some() && json.get("line").is_some();
-        let listed = json.get("records").and_then(Value::as_array);
-        let items: Vec<(String, &Value)> = match listed {
-            Some(items) => items.iter().enumerate().map(|(i, item)| (format!("/records/{i}"), item)).collect(),
-            None if single => vec![(String::new(), &json)],
-            None => continue,
-        };
-        for (pointer, item) in items {
-            let Some(mut rec) = read(&done.call.id, pointer, item) else { continue };
+    for Done { call, result } in done.iter().filter(|d| d.call.status == CallStatus::Answered && ours(&d.call)) {
+        let Ok(mut found) = serde_json::from_str::<Value>(result) else { continue };
+        let listed = list(&found, "records").iter().enumerate().map(|(i, item)| (format!("/records/{i}"), item));
+        let single = Some((String::new(), &found)).filter(|_| found.get("records").is_none());
+        for mut rec in listed.chain(single).filter_map(|(pointer, item)| read(&call.id, pointer, item)) {
             // Later calls are about records that are not the alerted ones.
-            if super::turn_of(done.call.id.as_str()) != Some(super::plan::ALERTED) {
+            if super::turn_of(call.id.as_str()) != Some(super::plan::ALERTED) {
                 rec.tie = rec.tie.map(|_| Kin::Named);
             }
-            let key = (rec.file.clone(), rec.line);
-            let tie = [all.get(&key).and_then(|known| known.tie), rec.tie].into_iter().flatten().min();
-            if all.get(&key).is_none_or(|known| known.fields.is_empty() && !rec.fields.is_empty()) {
-                all.insert(key.clone(), rec);
-            }
-            if let Some(known) = all.get_mut(&key) {
-                known.tie = tie;
+            match all.get_mut(&(rec.file.clone(), rec.line)) {
+                Some(known) => {
+                    let tie = [known.tie, rec.tie].into_iter().flatten().min();
+                    if known.fields.is_empty() && !rec.fields.is_empty() {
+                        *known = rec;
+                    }
+                    known.tie = tie;
+                }
+                None => {
+                    all.insert((rec.file.clone(), rec.line), rec);
+                }
             }
         }
+        if let Some(records) = found.get_mut("records").filter(|_| call.tool != ruled::TOOL) {
+            records.take();
+        }
+        let asked = serde_json::from_str(&call.arguments).unwrap_or_default();
+        answers.push(Answer { call: call.id.clone(), tool: call.tool.clone(), asked, found });
     }
-    all.into_values().collect()
+    (Answers::new(answers), all.into_values().collect())
 }
 
 pub(super) fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
@@ -150,29 +160,17 @@ fn text_of(value: &Value) -> String {
 
 pub(super) fn read(call: &CallId, pointer: String, item: &Value) -> Option<Rec> {
     let text = |key: &str| item.get(key).and_then(Value::as_str);
+    let known = |key: &str| item.get(key).cloned().unwrap_or_default();
     let raw = text("raw").unwrap_or_default().to_owned();
-    let fields: BTreeMap<String, String> = item
-        .get("fields")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-        .map(|(k, v)| (k.clone(), text_of(v)))
-        .collect();
+    let fields = item.get("fields").and_then(Value::as_object).into_iter().flatten();
+    let fields: BTreeMap<String, String> = fields.map(|(key, value)| (key.clone(), text_of(value))).collect();
     let facets = Facets::read(&fields, &raw);
     let written = facets.get(Facet::Text).unwrap_or(&raw);
     // A name in a web address is the name of a file.
     let lower = decodings(written).last().as_deref().unwrap_or(written).to_lowercase();
-    let known = |key: &str| item.get(key).cloned().unwrap_or(Value::Null);
     let mut shows: Vec<Rule> = serde_json::from_value(known("rules")).unwrap_or_default();
     shows.retain(|rule| rule.bearing != Bearing::Exonerating || !of_honeypot(&fields));
     shows.sort_by_key(|rule| std::cmp::Reverse(rule.weight));
-    let tie = match text("tie").unwrap_or_default() {
-        "same_process" => Some(Kin::Same),
-        "above" => Some(Kin::Above),
-        "below" => Some(Kin::Below),
-        "same_connection" | "same_session" => Some(Kin::Joined),
-        _ => None,
-    };
     Some(Rec {
         call: call.clone(),
         pointer,
@@ -187,7 +185,8 @@ pub(super) fn read(call: &CallId, pointer: String, item: &Value) -> Option<Rec> 
         fields,
         facets,
         shows,
-        tie,
+        tie: serde_json::from_value(known("tie")).ok(),
+        kin: None,
         lower,
     })
 }
@@ -213,6 +212,7 @@ mod tests {
                 facets,
                 shows: Vec::new(),
                 tie: None,
+                kin: None,
                 lower: String::new(),
             }
         }

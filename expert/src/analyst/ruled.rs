@@ -1,19 +1,21 @@
 //! Findings from Sigma correlations, such as many refused passwords and then an accepted one. The title of a rule is a
 //! judgement; each finding cites the records and their number.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
-use casebook_agent::reasoner::{CallRequest, Done};
+use casebook_agent::reasoner::CallRequest;
 use casebook_agent::worker::call;
-use casebook_protocol::{Bearing, Citation, EntityKind, FindingDraft, FindingKind, Locator, Score, Weight};
-use casebook_trust::claim;
-use serde_json::{Value, json};
+use casebook_protocol::{Bearing, Citation, EntityKind, FindingDraft, FindingKind, Score, Weight};
+use serde::Deserialize;
+use serde_json::json;
 
-use super::kin::{NEAR_SECONDS, seconds};
-use super::rec::Rec;
-use super::{Case, account, compose, plan, rec};
+use super::answers::Answer;
+use super::kin::NEAR_SECONDS;
+use super::rec::{self, Rec, Rule};
+use super::{Case, account, compose};
 
-const TOOL: &str = "rule_hits";
+pub(super) const TOOL: &str = "rule_hits";
 const HITS: u64 = 120;
 /// Findings of correlations in one task, the gravest first.
 const FINDINGS: usize = 8;
@@ -26,178 +28,178 @@ const ACTORS: usize = 3;
 
 /// Hits around the alert, and hits about its actors at any time.
 pub(super) fn ask(case: &Case) -> Vec<CallRequest> {
-    let around = case.anchor.map(|at| json!({"level": "low", "limit": HITS, "around": at, "within_seconds": WITHIN}));
-    let all = || json!({"level": "medium", "limit": HITS});
+    let first = match case.near.anchor {
+        Some(at) => json!({"level": "low", "limit": HITS, "around": at, "within_seconds": WITHIN}),
+        None => json!({"level": "medium", "limit": HITS}),
+    };
     let actors = case.near.actors.iter().filter(|name| name.len() >= 4).take(ACTORS);
     let about = actors.map(|name| json!({"level": "medium", "limit": HITS / 2, "entity": name}));
-    std::iter::once(around.unwrap_or_else(all)).chain(about).map(|arguments| call(TOOL, &arguments)).collect()
+    std::iter::once(first).chain(about).map(|arguments| call(TOOL, &arguments)).collect()
 }
 
 /// What correlations found about names of the alert, and about others near it. Rules about single records are read from
 /// the records.
-pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
-    let answers: Vec<(&Done, Value)> = plan::answers(done, TOOL).collect();
-    let places = |answer: &Value| 0..rec::list(answer, "hits").len();
-    let all =
-        answers.iter().flat_map(|(done, answer)| places(answer).filter_map(|place| Hit::read(done, answer, place)));
-    let correlations = all.filter(|hit| hit.rule.get("correlation").is_some());
-    let (about, others): (Vec<Hit<'_>>, Vec<Hit<'_>>) = correlations.partition(|hit| hit.concerns(case));
-    let mut found: Vec<FindingDraft> = Vec::new();
-    for finding in about.iter().filter_map(Hit::finding) {
-        // A rule often matches many records of one activity.
-        if !found.iter().any(|known| known.claim == finding.claim) {
-            found.push(finding);
-        }
-    }
-    found.sort_by_key(|f| (std::cmp::Reverse(f.weight), f.time.as_ref().map(|t| t.at)));
+pub(super) fn findings(case: &Case) -> Vec<FindingDraft> {
+    let correlations = case.answers.of(TOOL).flat_map(Correlation::all);
+    let (about, others): (Vec<_>, Vec<_>) = correlations.partition(|found| found.concerns(case));
+    let mut found: Vec<FindingDraft> = about.iter().filter_map(Correlation::finding).collect();
+    // A rule often matches many records of one activity.
+    let mut seen = BTreeSet::new();
+    found.retain(|finding| seen.insert(finding.claim.clone()));
+    found.sort_by_key(|f| (Reverse(f.weight), f.time.as_ref().map(|t| t.at)));
     found.truncate(FINDINGS);
     found.extend(beside(&others, case));
     found
 }
 
 /// The nearest activity of others. It decides nothing about the alert.
-fn beside(others: &[Hit<'_>], case: &Case) -> Vec<FindingDraft> {
-    let mut near: Vec<(f64, &Hit<'_>)> = others.iter().map(|hit| (hit.apart(case), hit)).collect();
+fn beside(others: &[Correlation<'_>], case: &Case) -> Vec<FindingDraft> {
+    let mut near: Vec<(f64, &Correlation<'_>)> = others.iter().map(|found| (found.apart(case), found)).collect();
     near.retain(|(apart, _)| *apart <= NEAR_SECONDS);
     near.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut seen = BTreeSet::new();
-    near.retain(|(_, hit)| seen.insert(hit.by()));
-    let found = near.into_iter().filter_map(|(_, hit)| hit.finding()).take(BESIDE);
+    near.retain(|(_, found)| seen.insert(&found.hit.by));
     let lighter = |found: FindingDraft| {
         let weight = found.weight.min(Weight::Moderate);
         FindingDraft { weight, about_alert: false, confidence: Score::clamped(0.6), ..found }
     };
-    found.map(lighter).collect()
+    near.into_iter().filter_map(|(_, found)| found.finding()).take(BESIDE).map(lighter).collect()
 }
 
-fn text<'v>(value: &'v Value, key: &str) -> &'v str {
-    value.get(key).and_then(Value::as_str).unwrap_or_default()
+#[derive(Deserialize)]
+struct Hit {
+    rule: String,
+    #[serde(default)]
+    count: u64,
+    /// The values by which the records are grouped.
+    #[serde(default)]
+    by: BTreeMap<String, String>,
+    first: Option<usize>,
+    record: Option<usize>,
+    #[serde(default)]
+    parts: Vec<Part>,
 }
 
-struct Hit<'a> {
-    done: &'a Done,
+/// The records of one of the rules that take part.
+#[derive(Deserialize)]
+struct Part {
+    title: String,
+    count: u64,
+    first: Option<usize>,
+    last: Option<usize>,
+}
+
+/// A hit of a correlation.
+struct Correlation<'a> {
+    answer: &'a Answer,
     place: usize,
-    hit: &'a Value,
-    rule: &'a Value,
+    hit: Hit,
+    rule: Rule,
+    /// `event_count`, `temporal_ordered` and others.
+    kind: &'a str,
     /// The records from the first to the last.
     records: Vec<Rec>,
 }
 
-impl<'a> Hit<'a> {
-    fn read(done: &'a Done, answer: &'a Value, place: usize) -> Option<Self> {
-        let hit = rec::list(answer, "hits").get(place)?;
-        let rule = rec::list(answer, "rules").iter().find(|rule| text(rule, "rule") == text(hit, "rule"))?;
-        let of_parts = rec::list(hit, "parts").iter().flat_map(|part| [part.get("first"), part.get("last")]);
-        let places = [hit.get("first")].into_iter().chain(of_parts).chain([hit.get("record")]);
-        let mut places: Vec<u64> = places.flatten().filter_map(Value::as_u64).collect();
-        places.dedup();
-        let record = |place: &u64| {
-            let item = rec::list(answer, "records").get(usize::try_from(*place).ok()?)?;
-            rec::read(&done.call.id, format!("/records/{place}"), item)
-        };
-        let records: Vec<Rec> = places.iter().filter_map(record).collect();
-        (!records.is_empty()).then_some(Self { done, place, hit, rule, records })
+impl<'a> Correlation<'a> {
+    fn all(answer: &'a Answer) -> impl Iterator<Item = Self> {
+        let hits = rec::list(&answer.found, "hits").iter().enumerate();
+        hits.filter_map(|(place, hit)| Self::of(answer, place, Hit::deserialize(hit).ok()?))
     }
 
-    fn by(&self) -> Vec<&str> {
-        self.hit.get("by").and_then(Value::as_object).into_iter().flatten().filter_map(|(_, v)| v.as_str()).collect()
+    fn of(answer: &'a Answer, place: usize, hit: Hit) -> Option<Self> {
+        let rules = rec::list(&answer.found, "rules");
+        let rule = rules.iter().find(|rule| rule.get("rule").is_some_and(|id| *id == *hit.rule))?;
+        let kind = rule.get("correlation")?.as_str()?;
+        let of_parts = hit.parts.iter().flat_map(|part| [part.first, part.last]);
+        let mut places: Vec<usize> = [hit.first].into_iter().chain(of_parts).chain([hit.record]).flatten().collect();
+        places.dedup();
+        let all = rec::list(&answer.found, "records");
+        let record = |place: &usize| rec::read(&answer.call, format!("/records/{place}"), all.get(*place)?);
+        let records: Vec<Rec> = places.iter().filter_map(record).collect();
+        let rule = Rule::deserialize(rule).ok()?;
+        (!records.is_empty()).then_some(Self { answer, place, hit, rule, kind, records })
     }
 
     /// The hit is grouped by a name of the alert, or its records have a rare one or an actor. A host alone says little: a
     /// log is of one host.
     fn concerns(&self, case: &Case) -> bool {
         let mut names = case.seeds.names.iter().filter(|s| s.kind != EntityKind::Host && !account::of_system(&s.text));
-        let by = self.by();
-        names.any(|seed| by.iter().any(|value| value.eq_ignore_ascii_case(&seed.text)))
-            || self.records.iter().any(|rec| case.specific.iter().any(|name| rec.names(name)) || case.shares_actor(rec))
+        names.any(|seed| self.hit.by.values().any(|value| value.eq_ignore_ascii_case(&seed.text)))
+            || self
+                .records
+                .iter()
+                .any(|rec| case.specific.iter().any(|name| rec.names(name)) || case.near.has_actor(rec))
     }
 
     /// Seconds between the alert and the nearest record.
     fn apart(&self, case: &Case) -> f64 {
-        let apart = |rec: &Rec| Some(seconds(rec.time?, case.anchor?).abs());
-        self.records.iter().filter_map(apart).fold(f64::INFINITY, f64::min)
+        self.records.iter().map(|rec| case.near.apart(rec)).fold(f64::INFINITY, f64::min)
     }
 
+    /// None for what a rule takes for harmless: that explains no alert.
     fn finding(&self) -> Option<FindingDraft> {
-        let known = |key: &str| self.rule.get(key).cloned().unwrap_or_default();
-        let bearing: Bearing = serde_json::from_value(known("bearing")).ok()?;
-        let weight: Weight = serde_json::from_value(known("strength")).ok()?;
-        // What a rule takes for harmless explains no alert.
-        if bearing != Bearing::Incriminating {
+        if self.rule.bearing != Bearing::Incriminating {
             return None;
         }
         // A series is an event of the time when it began. In an order of steps, the last one completes the event.
-        let ordered = text(self.rule, "correlation") == "temporal_ordered";
-        let of_time = if ordered { self.records.last() } else { self.records.first() };
+        let ordered = self.kind == "temporal_ordered";
+        let time = if ordered { self.records.last() } else { self.records.first() }?.event_time();
         let counts = self.counts();
-        let mut corpus = rec::corpus(&self.records);
+        // The last record completes the hit.
+        let cited: Vec<&Rec> = self.records.iter().rev().collect();
+        let mut corpus = rec::corpus(&cited);
         counts.iter().for_each(|(_, count)| corpus.add_number(*count));
-        let honest = |claim: &String| claim::faults(claim, &corpus, &[]).is_empty();
         let plain = || "A Sigma rule matches these records.".to_owned();
-        let claim = Some(self.claim()).filter(honest).unwrap_or_else(plain);
-        let count = |(pointer, value): &(String, u64)| Citation::Count {
-            call: self.done.call.id.clone(),
-            at: Locator::Pointer(pointer.clone()),
-            value: *value,
-            again: None,
-        };
-        let mut citations: Vec<Citation> = self.records.iter().rev().map(compose::cite).collect();
-        citations.extend(counts.iter().map(count));
-        let time = of_time?.event_time();
+        let claim = Some(self.claim()).filter(|claim| compose::states(&corpus, claim)).unwrap_or_else(plain);
         let kind = if time.is_some() { FindingKind::Occurrence } else { FindingKind::State };
+        let count = |(pointer, value)| compose::cite_count(&self.answer.call, pointer, value);
+        let citations: Vec<Citation> =
+            cited.iter().map(|rec| compose::cite(rec)).chain(counts.into_iter().map(count)).collect();
         Some(FindingDraft {
             time,
-            // The last record completes the hit.
-            entities: compose::entities(&self.records.iter().rev().collect::<Vec<_>>(), &corpus),
-            bearing,
-            weight,
-            technique: self.rule.get("technique").and_then(Value::as_str).map(str::to_owned),
+            entities: compose::entities(&cited, &corpus),
+            bearing: self.rule.bearing,
+            weight: self.rule.weight,
+            technique: self.rule.technique.clone(),
             citations,
-            look_next: self.rule.get("look_next").and_then(Value::as_str).map(str::to_owned),
+            look_next: self.rule.look_next.clone(),
             ..FindingDraft::neutral(kind, claim)
         })
     }
 
     /// The pointer to each count above one, with its value.
     fn counts(&self) -> Vec<(String, u64)> {
-        let parts = rec::list(self.hit, "parts");
-        let own = self.hit.get("count").and_then(Value::as_u64).filter(|_| parts.is_empty());
-        let own = own.map(|count| (format!("/hits/{}/count", self.place), count));
-        let of_parts = parts.iter().enumerate().filter_map(|(n, part)| {
-            Some((format!("/hits/{}/parts/{n}/count", self.place), part.get("count")?.as_u64()?))
-        });
-        own.into_iter().chain(of_parts).filter(|(_, count)| *count > 1).collect()
+        let hit = format!("/hits/{}", self.place);
+        let own = Some((format!("{hit}/count"), self.hit.count)).filter(|_| self.hit.parts.is_empty());
+        let parts = self.hit.parts.iter().enumerate().map(|(n, part)| (format!("{hit}/parts/{n}/count"), part.count));
+        own.into_iter().chain(parts).filter(|(_, count)| *count > 1).collect()
     }
 
     fn claim(&self) -> String {
         let plain = |text: &str| text.replace('`', "'");
-        let title = plain(text(self.rule, "title"));
-        let by: Vec<String> = self.by().iter().map(|value| format!("`{}`", plain(value))).collect();
+        let by: Vec<String> = self.hit.by.values().map(|value| format!("`{}`", plain(value))).collect();
         let whose = if by.is_empty() { String::new() } else { format!(" for {}", by.join(" and ")) };
-        let parts = rec::list(self.hit, "parts");
-        let many = |value: &Value| value.get("count").and_then(Value::as_u64).filter(|count| *count > 1);
-        if parts.is_empty() {
-            let noun = if text(self.rule, "correlation") == "value_count" { "different values" } else { "records" };
-            return match many(self.hit) {
-                Some(count) => format!("{title}: {count} {noun}{whose}."),
-                None => format!("{title}{whose}."),
-            };
+        let title = plain(&self.rule.title);
+        let told = self.hit.parts.iter().map(|part| match (part.count, plain(&part.title)) {
+            (count @ 2.., what) => format!("{count} records ({what})"),
+            (_, what) => format!("one record ({what})"),
+        });
+        let then = if self.kind == "temporal_ordered" { ", then " } else { " and " };
+        match self.hit.count {
+            _ if !self.hit.parts.is_empty() => format!("{title}{whose}: {}.", told.collect::<Vec<_>>().join(then)),
+            count @ 2.. if self.kind == "value_count" => format!("{title}: {count} different values{whose}."),
+            count @ 2.. => format!("{title}: {count} records{whose}."),
+            _ => format!("{title}{whose}."),
         }
-        let told: Vec<String> = parts
-            .iter()
-            .map(|part| {
-                let what = plain(text(part, "title"));
-                many(part).map_or_else(|| format!("one record ({what})"), |count| format!("{count} records ({what})"))
-            })
-            .collect();
-        let then = if text(self.rule, "correlation") == "temporal_ordered" { ", then " } else { " and " };
-        format!("{title}{whose}: {}.", told.join(then))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use casebook_agent::reasoner::Done;
     use casebook_trust::Exhibits;
+    use serde_json::Value;
 
     use super::*;
 
@@ -234,10 +236,14 @@ mod tests {
         Rec::answered("r1.investigate.identity.t3.0", TOOL, "{}", &result.to_string())
     }
 
+    fn found(done: &Done) -> Option<FindingDraft> {
+        let (answers, _) = rec::collect(std::slice::from_ref(done));
+        answers.of(TOOL).flat_map(Correlation::all).next().unwrap().finding()
+    }
+
     fn finding(title: &str, bearing: &str) -> Option<FindingDraft> {
         let done = answer(title, bearing);
-        let json: Value = serde_json::from_str(&done.result).unwrap();
-        let finding = Hit::read(&done, &json, 0).unwrap().finding()?;
+        let finding = found(&done)?;
         let mut exhibits = Exhibits::default();
         exhibits.add(done.call.clone(), false, done.result.as_bytes());
         let checked = exhibits.check(&finding);
@@ -259,8 +265,7 @@ mod tests {
     #[test]
     fn a_series_has_the_time_of_its_first_record() {
         let done = counted();
-        let json: Value = serde_json::from_str(&done.result).unwrap();
-        let finding = Hit::read(&done, &json, 0).unwrap().finding().unwrap();
+        let finding = found(&done).unwrap();
         assert_eq!(finding.time.unwrap().at.to_string(), "2026-03-01T10:00:00Z");
         assert_eq!(finding.claim, "Many passwords refused: 147 records.");
     }

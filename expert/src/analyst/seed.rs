@@ -1,7 +1,8 @@
 //! The names in the alert by which its activity can be found in the evidence.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::sync::{LazyLock, OnceLock};
+use std::sync::LazyLock;
 
 use casebook_protocol::{Alert, EntityKind, Timestamp};
 use regex::Regex;
@@ -9,6 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use casebook_evidence::facet::{self, Facet, epoch, last, time_rank};
+use casebook_evidence::programs::file_name;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Seed {
@@ -32,6 +34,7 @@ struct Table {
     about_the_rule: String,
     common: String,
     verbs: String,
+    actions: String,
     kinds: BTreeMap<EntityKind, String>,
     ends: BTreeMap<EntityKind, String>,
     pattern: Vec<Pattern>,
@@ -48,24 +51,45 @@ struct Pattern {
 static TABLE: LazyLock<Table> =
     LazyLock::new(|| toml::from_str(include_str!("names.toml")).expect("names.toml is valid"));
 
+/// Names of actions in APIs and logs.
+static ACTIONS: LazyLock<Regex> = LazyLock::new(|| pattern(&TABLE.actions));
+
+/// What entities look like.
+pub(super) static PATTERNS: LazyLock<Vec<(Regex, EntityKind)>> =
+    LazyLock::new(|| TABLE.pattern.iter().map(|known| (pattern(&known.text), known.kind)).collect());
+
+#[allow(clippy::expect_used, reason = "the patterns are constants that the tests compile")]
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("names.toml has regular expressions")
+}
+
 fn listed(words: &str, such: impl Fn(&str) -> bool) -> bool {
     words.split_whitespace().any(such)
 }
 
 pub(crate) fn of(alert: &Alert) -> Seeds {
-    let mut seeds = Seeds::default();
-    let mut found: BTreeMap<String, EntityKind> = BTreeMap::new();
-    let body = alert.json();
-    let mut times: BTreeMap<u8, Vec<Timestamp>> = BTreeMap::new();
-    walk(&body, "", 0, &mut seeds.records, &mut found, &mut times);
-    seeds.times = times.into_values().flatten().collect();
-    seeds.times.dedup();
-    seeds.of_event = event_time(alert).is_some();
-    let mut names: Vec<Seed> = found.into_iter().map(|(text, kind)| Seed { text, kind }).collect();
-    names.sort_by_key(|s| (rank(s.kind), std::cmp::Reverse(s.text.len()), s.text.clone()));
-    seeds.names = names;
-    seeds
+    let mut found = Found::default();
+    found.walk(&alert.json(), "", 0);
+    let mut times: Vec<Timestamp> = found.times.into_values().flatten().collect();
+    times.dedup();
+    let mut names: Vec<Seed> = found.names.into_iter().map(|(text, kind)| Seed { text, kind }).collect();
+    let rank = |kind: EntityKind| SPECIFIC_FIRST.iter().position(|known| *known == kind);
+    names.sort_by_key(|seed| (rank(seed.kind), Reverse(seed.text.len()), seed.text.clone()));
+    Seeds { names, times, of_event: event_time(alert).is_some(), records: found.records }
 }
+
+/// A session identifies more than a host.
+const SPECIFIC_FIRST: [EntityKind; 9] = [
+    EntityKind::Session,
+    EntityKind::Hash,
+    EntityKind::File,
+    EntityKind::Address,
+    EntityKind::Name,
+    EntityKind::Process,
+    EntityKind::User,
+    EntityKind::Other,
+    EntityKind::Host,
+];
 
 /// The time of the event at the top of the alert, and whether it has a zone.
 pub(super) fn event_time(alert: &Alert) -> Option<(Timestamp, bool)> {
@@ -73,134 +97,101 @@ pub(super) fn event_time(alert: &Alert) -> Option<(Timestamp, bool)> {
     const NAMES: &[&str] =
         &["eventtime", "eventtimestamp", "eventtimeepoch", "eventtimeutc", "occurredat", "timeutc", "utctime"];
     let body = alert.json();
-    let own = body.as_object()?.iter().find(|(key, _)| NAMES.contains(&last(key, 1).as_str()))?;
-    let (mut times, mut names, mut records) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
-    walk(own.1, &format!(".{}", own.0), 1, &mut records, &mut names, &mut times);
+    let (key, value) = body.as_object()?.iter().find(|(key, _)| NAMES.contains(&last(key, 1).as_str()))?;
+    let mut found = Found::default();
+    found.walk(value, &format!(".{key}"), 1);
     let zoned =
-        own.1.as_str().is_none_or(|text| text.trim().parse::<Timestamp>().is_ok() || last(own.0, 1).contains("utc"));
-    times.into_values().flatten().next().map(|at| (at, zoned))
+        value.as_str().is_none_or(|text| text.trim().parse::<Timestamp>().is_ok() || last(key, 1).contains("utc"));
+    found.times.into_values().flatten().next().map(|at| (at, zoned))
 }
 
-/// Specific kinds first: a session identifies more than a host.
-const fn rank(kind: EntityKind) -> u8 {
-    match kind {
-        EntityKind::Session => 0,
-        EntityKind::Hash => 1,
-        EntityKind::File => 2,
-        EntityKind::Address => 3,
-        EntityKind::Name => 4,
-        EntityKind::Process => 5,
-        EntityKind::User => 6,
-        EntityKind::Other => 7,
-        EntityKind::Host => 8,
-    }
+/// What stands in an alert.
+#[derive(Default)]
+struct Found {
+    records: Vec<(String, u64)>,
+    names: BTreeMap<String, EntityKind>,
+    /// The likeliest times of the event first.
+    times: BTreeMap<u8, Vec<Timestamp>>,
 }
 
-fn walk(
-    value: &Value,
-    path: &str,
-    depth: u8,
-    records: &mut Vec<(String, u64)>,
-    found: &mut BTreeMap<String, EntityKind>,
-    times: &mut BTreeMap<u8, Vec<Timestamp>>,
-) {
-    if depth > 12 {
-        return;
-    }
-    match value {
-        Value::Object(map) => {
-            if let (Some(file), Some(line)) =
-                (map.get("file").and_then(Value::as_str), map.get("line").and_then(Value::as_u64))
-            {
-                records.push((file.to_owned(), line));
-                return;
-            }
-            for (key, item) in map {
-                let name = last(key, 1);
-                if depth <= 1 && listed(&TABLE.about_the_rule, |known| known == name) {
-                    continue;
+impl Found {
+    fn walk(&mut self, value: &Value, path: &str, depth: u8) {
+        match value {
+            _ if depth > 12 => {}
+            Value::Object(map) => {
+                let pointer = map.get("file").and_then(Value::as_str).zip(map.get("line").and_then(Value::as_u64));
+                if let Some((file, line)) = pointer {
+                    self.records.push((file.to_owned(), line));
+                    return;
                 }
-                walk(item, &format!("{path}.{key}"), depth + 1, records, found, times);
+                let about_the_rule = |key: &str| listed(&TABLE.about_the_rule, |known| known == last(key, 1));
+                for (key, item) in map.iter().filter(|(key, _)| depth > 1 || !about_the_rule(key)) {
+                    self.walk(item, &format!("{path}.{key}"), depth + 1);
+                }
             }
-        }
-        Value::Array(items) => items.iter().for_each(|item| walk(item, path, depth + 1, records, found, times)),
-        Value::String(text) => text_seeds(path, text, found, times),
-        Value::Number(number) => {
-            let name = last(path, 1);
-            if let Some(at) = number.as_f64().and_then(epoch)
-                && ["time", "ts", "created", "date", "ms"].iter().any(|part| name.contains(part))
-            {
-                times.entry(time_rank(&name)).or_default().push(at);
-            } else if matches!(name.as_str(), "pid" | "processid" | "ppid" | "parentprocessid" | "logonid") {
-                found.insert(number.to_string(), EntityKind::Session);
+            Value::Array(items) => items.iter().for_each(|item| self.walk(item, path, depth + 1)),
+            Value::String(text) => self.text(path, text.trim()),
+            Value::Number(number) => {
+                let name = last(path, 1);
+                let of_time = ["time", "ts", "created", "date", "ms"].iter().any(|part| name.contains(part));
+                if let Some(at) = number.as_f64().and_then(epoch).filter(|_| of_time) {
+                    self.times.entry(time_rank(&name)).or_default().push(at);
+                } else if matches!(name.as_str(), "pid" | "processid" | "ppid" | "parentprocessid" | "logonid") {
+                    self.names.insert(number.to_string(), EntityKind::Session);
+                }
             }
+            Value::Bool(_) | Value::Null => {}
         }
-        Value::Bool(_) | Value::Null => {}
     }
-}
 
-fn text_seeds(
-    path: &str,
-    text: &str,
-    found: &mut BTreeMap<String, EntityKind>,
-    times: &mut BTreeMap<u8, Vec<Timestamp>>,
-) {
-    let (name, text) = (&last(path, 1), text.trim());
-    if let Ok(at) = text.parse::<Timestamp>() {
-        times.entry(time_rank(name)).or_default().push(at);
-        return;
-    }
-    if text.len() >= 10
-        && text.len() <= 30
-        && let Ok(at) = format!("{}Z", text.replacen(' ', "T", 1)).parse::<Timestamp>()
-    {
-        times.entry(time_rank(name)).or_default().push(at);
-        return;
-    }
-    let mut add = |text: &str, kind: EntityKind| {
-        let text =
-            text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | ',' | ';' | '(' | ')'));
-        let text = text.trim_end_matches(['.', ':']);
-        if text.len() >= 3 && text.len() <= 400 && !listed(&TABLE.common, |known| text.eq_ignore_ascii_case(known)) {
-            found.entry(text.to_owned()).or_insert(kind);
+    fn text(&mut self, path: &str, text: &str) {
+        let name = last(path, 1);
+        let without_zone = || format!("{}Z", text.replacen(' ', "T", 1)).parse().ok();
+        let time = text.parse().ok().or_else(|| without_zone().filter(|_| (10..=30).contains(&text.len())));
+        if let Some(at) = time {
+            self.times.entry(time_rank(&name)).or_default().push(at);
+            return;
         }
-    };
-    if let Some(kind) = kind_by_name(path) {
-        add(text, kind);
-        let mut parts = text.split(['/', '\\']).filter(|p| p.len() >= 5);
-        match kind {
-            // Every account of a domain has its name.
-            EntityKind::User => {
-                let account = text.rsplit('\\').next().unwrap_or(text);
-                account.split('/').filter(|part| part.len() >= 5).for_each(|part| add(part, kind));
-                // Other systems know the account without its domain.
-                account
-                    .split_once('@')
-                    .filter(|(own, _)| own.len() >= 5)
-                    .into_iter()
-                    .for_each(|(own, _)| add(own, kind));
+        if let Some(kind) = kind_by_name(path) {
+            self.add(text, kind);
+            match kind {
+                // Every account of a domain has the name of the domain. Other systems know the account without it.
+                EntityKind::User => {
+                    let account = text.rsplit('\\').next().unwrap_or(text);
+                    let own = account.split_once('@').map(|(own, _)| own);
+                    account.split('/').chain(own).filter(|part| part.len() >= 5).for_each(|part| self.add(part, kind));
+                }
+                EntityKind::Host => short(text).into_iter().for_each(|part| self.add(part, kind)),
+                EntityKind::File | EntityKind::Process => {
+                    let last = text.split(['/', '\\']).rfind(|part| part.len() >= 5);
+                    last.into_iter().for_each(|part| self.add(part, kind));
+                }
+                _ => {}
             }
-            EntityKind::Host => short(text).into_iter().for_each(|part| add(part, kind)),
-            EntityKind::File | EntityKind::Process => parts.next_back().into_iter().for_each(|part| add(part, kind)),
-            _ => {}
+        }
+        if matches!(&*name, "description" | "message" | "summary" | "details" | "reason" | "comment" | "comments") {
+            let mut hits: Vec<&str> = ACTIONS.find_iter(text).map(|hit| hit.as_str()).collect();
+            hits.sort_by_key(|hit| !says_what(hit));
+            hits.into_iter().take(6).for_each(|hit| self.add(hit, EntityKind::Other));
+        }
+        for (regex, kind) in &*PATTERNS {
+            // The domain of a mail address says little.
+            let of_mail = |at: usize| text.get(..at).is_some_and(|before| before.ends_with('@'));
+            for hit in regex.find_iter(text).filter(|hit| !of_mail(hit.start())) {
+                self.add(hit.as_str(), *kind);
+                if *kind == EntityKind::File && file_name(hit.as_str()).len() >= 4 {
+                    self.add(file_name(hit.as_str()), EntityKind::File);
+                }
+            }
         }
     }
-    if matches!(name.as_str(), "description" | "message" | "summary" | "details" | "reason" | "comment" | "comments") {
-        let mut hits: Vec<&str> = done().find_iter(text).map(|hit| hit.as_str()).collect();
-        hits.sort_by_key(|hit| !says_what(hit));
-        hits.into_iter().take(6).for_each(|hit| add(hit, EntityKind::Other));
-    }
-    for (regex, kind) in patterns() {
-        // The domain of a mail address says little.
-        let apart = |hit: &regex::Match<'_>| !text.get(..hit.start()).is_some_and(|before| before.ends_with('@'));
-        for hit in regex.find_iter(text).filter(apart) {
-            add(hit.as_str(), *kind);
-            if matches!(kind, EntityKind::File)
-                && let Some(base) = hit.as_str().rsplit(['/', '\\']).next()
-                && base.len() >= 4
-            {
-                add(base, EntityKind::File);
-            }
+
+    fn add(&mut self, text: &str, kind: EntityKind) {
+        let around = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | ',' | ';' | '(' | ')');
+        let text = text.trim_matches(around).trim_end_matches(['.', ':']);
+        let common = || listed(&TABLE.common, |known| text.eq_ignore_ascii_case(known));
+        if (3..=400).contains(&text.len()) && !common() {
+            self.names.entry(text.to_owned()).or_insert(kind);
         }
     }
 }
@@ -236,24 +227,6 @@ fn kind_by_name(path: &str) -> Option<EntityKind> {
 /// True if it has a separator or begins with a verb, so that it is more specific than two joined words.
 fn says_what(name: &str) -> bool {
     name.contains(['-', '_']) || listed(&TABLE.verbs, |verb| name.starts_with(verb))
-}
-
-/// Names of actions in APIs and logs: `Set-Mailbox`, `DAEMON_END`, `PutBucketPolicy`.
-#[allow(clippy::expect_used, reason = "the pattern is a constant that the tests compile")]
-fn done() -> &'static Regex {
-    static DONE: OnceLock<Regex> = OnceLock::new();
-    const NAMES: &str = r"(?x) \b[A-Z][a-z]+-[A-Z][A-Za-z]{4,}\b | \b[A-Z][A-Z0-9]{2,}_[A-Z0-9_]{2,}\b
-        | \b[A-Z][a-z]+(?:[A-Z][a-z]+){1,4}\b";
-    DONE.get_or_init(|| Regex::new(NAMES).expect("names of actions are a regular expression"))
-}
-
-#[allow(clippy::expect_used, reason = "the patterns are constants that the tests compile")]
-pub(crate) fn patterns() -> &'static [(Regex, EntityKind)] {
-    static PATTERNS: OnceLock<Vec<(Regex, EntityKind)>> = OnceLock::new();
-    PATTERNS.get_or_init(|| {
-        let compiled = |text: &str| Regex::new(text).expect("an entity is a regular expression");
-        TABLE.pattern.iter().map(|pattern| (compiled(&pattern.text), pattern.kind)).collect()
-    })
 }
 
 #[cfg(test)]

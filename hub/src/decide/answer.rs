@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use casebook_protocol::{
     Acts, Answer, Checked, CheckedFinding, Conclusion, Domain, EntryDraft, Event, Files, Finding, FindingDraft,
     FindingId, FindingKind, Guard, JournalEntry, MAX_ACTS, MAX_FILES, MAX_NOTES, Outcome, Phase, Plan, Player,
-    Question, ReviewDraft, Rule, Ruling, Score, TaskId, TaskKind, TimelineDraft, Timestamp, Usage, Verdict, one_line,
+    Question, ReviewDraft, Rule, Ruling, TaskId, TaskKind, TimelineDraft, Timestamp, Usage, Verdict, one_line,
 };
 use casebook_trust::Exhibits;
 use casebook_trust::name::{Things, named};
-use casebook_trust::rule::{self, Docket, TIMELINE_THRESHOLD};
+use casebook_trust::rule::{self, Docket};
 
 use super::{DEFAULT_QUESTION, MAX_FINDINGS, address, visibility};
 use crate::lead;
@@ -157,10 +157,6 @@ fn guard(rule: Rule, subject: impl Into<String>, effect: impl Into<String>) -> E
     Event::Guarded { guard: Guard { rule, subject: subject.into(), effect: effect.into() } }
 }
 
-fn threshold() -> Score {
-    Score::clamped(TIMELINE_THRESHOLD)
-}
-
 /// Numbers the Director's entries and drops references to unknown entries and findings.
 fn journal(state: &State, task: &TaskState, drafts: &[EntryDraft], now: Timestamp) -> Vec<Event> {
     let known: BTreeSet<&FindingId> = state.findings().map(|f| &f.finding.id).collect();
@@ -282,10 +278,9 @@ fn timeline(state: &State, task: &TaskState, draft: &TimelineDraft, by_code: boo
     let acts = state.acts();
     let alert = state.case.as_ref().map_or_else(String::new, |case| case.alert.body.to_lowercase());
     let ties = rule::Ties { acts: acts.as_ref(), alert: &alert };
-    let (mut timeline, mut guards) =
-        rule::timeline(task.round, version, draft.clone(), &state.known, threshold(), &ties);
+    let (mut timeline, mut guards) = rule::timeline(task.round, version, draft.clone(), &state.known, &ties);
     if !by_code {
-        guards.extend(rule::narrative(&mut timeline, &state.known, threshold()));
+        guards.extend(rule::narrative(&mut timeline, &state.known));
     }
     let guards = guards.into_iter().map(|guard| Event::Guarded { guard });
     guards.chain([Event::TimelineRewritten { timeline }]).collect()
@@ -296,7 +291,7 @@ fn conclude(state: &State, proposed: &Conclusion) -> Vec<Event> {
     let mut events = Vec::new();
     let mut seen = BTreeSet::new();
     conclusion.findings.retain(|id| match state.known.get(id) {
-        Some(finding) if rule::credible(finding, threshold()) => seen.insert(id.clone()),
+        Some(finding) if rule::credible(finding) => seen.insert(id.clone()),
         Some(finding) => {
             events.push(guard(
                 Rule::UnknownFinding,
@@ -325,7 +320,6 @@ fn conclude(state: &State, proposed: &Conclusion) -> Vec<Event> {
         rows: &state.rows,
         failed: &failed,
         by_code: &by_code(state),
-        threshold: threshold(),
     };
     let (ruling, guards) = rule::verdict(conclusion.verdict, &docket);
     events.extend(guards.into_iter().map(|guard| Event::Guarded { guard }));

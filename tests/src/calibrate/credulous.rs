@@ -3,7 +3,7 @@
 use casebook_agent::reasoner::{Action, Analyst, Done};
 use casebook_agent::worker::answer;
 use casebook_protocol::{Answer, EventDraft, Judgement, ReviewDraft, Score, Task, TimelineDraft, TimelineView, View};
-use casebook_trust::rule::{TIMELINE_THRESHOLD, credible};
+use casebook_trust::rule::credible;
 
 /// Gives every finding the best score of one source, and makes an event of each credible one.
 pub const CREDULOUS_CRITIC: Analyst = Analyst(think);
@@ -21,10 +21,9 @@ fn think(task: &Task, _: &[Done], _: bool) -> Action {
 }
 
 fn timeline(view: &TimelineView) -> TimelineDraft {
-    let threshold = Score::clamped(TIMELINE_THRESHOLD);
     let before = view.previous.iter().flat_map(|t| &t.events);
     let before = before.map(|e| EventDraft { description: e.description.clone(), findings: e.findings.clone() });
-    let new = view.review.findings.iter().filter(|f| credible(f, threshold) && f.finding.draft.time.is_some());
+    let new = view.review.findings.iter().filter(|f| credible(f) && f.finding.draft.time.is_some());
     let new =
         new.map(|f| EventDraft { description: f.finding.draft.claim.clone(), findings: vec![f.finding.id.clone()] });
     TimelineDraft {

@@ -9,8 +9,7 @@ use casebook_hub::State;
 use casebook_hub::advance::advance;
 use casebook_hub::decide::Command;
 use casebook_protocol::{
-    Checked, CheckedFinding, Domain, Finding, FindingDraft, FindingId, InvestigationId, Reviewed, Score, TaskKind,
-    ToolCall,
+    Checked, CheckedFinding, Domain, Finding, FindingDraft, FindingId, InvestigationId, Reviewed, TaskKind, ToolCall,
 };
 use casebook_runtime::Env;
 use casebook_runtime::bus::memory::MemoryBus;
@@ -18,7 +17,7 @@ use casebook_runtime::clock::SystemClock;
 use casebook_runtime::store::Store;
 use casebook_trust::Exhibits;
 use casebook_trust::check::timeless;
-use casebook_trust::rule::{TIMELINE_THRESHOLD, credible};
+use casebook_trust::rule::credible;
 
 use super::kind::{By, Expect, Kind};
 use super::overlay::Overlay;
@@ -207,9 +206,7 @@ fn outcome(state: &State, id: &FindingId, trial: &Trial) -> Outcome {
     let names = |reviewed: Option<&Reviewed>, id: Option<&FindingId>| {
         id.is_some_and(|id| reviewed.is_some_and(|reviewed| reviewed.contradicted_by.contains(id)))
     };
-    let believed = |reviewed: Option<&Reviewed>| {
-        reviewed.is_some_and(|reviewed| credible(reviewed, Score::clamped(TIMELINE_THRESHOLD)))
-    };
+    let believed = |reviewed: Option<&Reviewed>| reviewed.is_some_and(credible);
     let events = state.timeline.as_ref().map_or(&[][..], |timeline| &timeline.events);
     let why = submitted.map(|checked| {
         let bad = checked.citations.iter().filter(|citation| !citation.holds).map(|citation| citation.note.clone());

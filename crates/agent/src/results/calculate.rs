@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use casebook_protocol::{Timestamp, one_line};
+use casebook_protocol::{Timestamp, apart, one_line};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -92,9 +92,7 @@ fn seconds(a: &Value, b: &Value) -> Result<f64, String> {
         let read: Option<Timestamp> = value.as_str().and_then(|text| text.parse().ok());
         read.ok_or_else(|| format!("expected a time, got {}", one_line(&value.to_string(), 80)))
     };
-    #[allow(clippy::cast_precision_loss, reason = "a duration of years in nanoseconds, shown in milliseconds")]
-    let between = (time(b)?.as_nanosecond() - time(a)?.as_nanosecond()) as f64 / 1e9;
-    Ok(between.abs())
+    Ok(apart(time(a)?, time(b)?))
 }
 
 fn divided(a: f64, b: f64) -> Result<f64, String> {

@@ -1,6 +1,7 @@
 //! Classifies logs of unknown products by their fields, programs and words.
 
 use super::rules::belongs;
+use super::sensors::SENSORS;
 use super::{Belongs, Facts};
 use crate::source::Format;
 use crate::time::roles::share;
@@ -52,59 +53,6 @@ pub(crate) fn by_fields(facts: &Facts<'_>) -> Option<Belongs> {
     (account >= 1 && acts).then(|| belongs("identity", "identity-log", false, reason))
 }
 
-struct Speakers {
-    programs: &'static str,
-    domain: &'static str,
-    sensor: &'static str,
-    on_host: bool,
-    what: &'static str,
-}
-
-const SPEAKERS: [Speakers; 6] = [
-    Speakers {
-        programs: "sshd sudo su login systemd-logind useradd usermod userdel groupadd passwd chage polkitd gdm pam cron sssd",
-        domain: "identity",
-        sensor: "auth",
-        on_host: true,
-        what: "logins and changes of privilege (sshd, sudo and similar programs)",
-    },
-    Speakers {
-        programs: "named dnsmasq unbound dhcpd pf filterlog ufw squid haproxy openvpn charon",
-        domain: "network",
-        sensor: "network-syslog",
-        on_host: false,
-        what: "messages of network services",
-    },
-    Speakers {
-        programs: "dpkg apt yum dnf ansible puppet chef unattended-upgrade",
-        domain: "configuration",
-        sensor: "package-syslog",
-        on_host: true,
-        what: "messages of package and configuration tools",
-    },
-    Speakers {
-        programs: "postfix dovecot sendmail exim nginx apache httpd mysqld postgres java tomcat",
-        domain: "application",
-        sensor: "application-syslog",
-        on_host: true,
-        what: "messages of applications",
-    },
-    Speakers {
-        programs: "falco auditd audispd osquery tetragon sysmon auoms",
-        domain: "endpoint",
-        sensor: "endpoint-syslog",
-        on_host: false,
-        what: "messages of an endpoint sensor",
-    },
-    Speakers {
-        programs: "%asa %ios %fwsm %pix",
-        domain: "network",
-        sensor: "cisco",
-        on_host: false,
-        what: "messages of a network device",
-    },
-];
-
 fn by_program(facts: &Facts<'_>) -> Option<Belongs> {
     let firewall = facts.sample.iter().filter(|fields| {
         let has = |name: &str| fields.iter().any(|(path, _)| path.rsplit('.').next() == Some(name));
@@ -123,7 +71,8 @@ fn by_program(facts: &Facts<'_>) -> Option<Belongs> {
         let program = program.rsplit('/').next().unwrap_or(program);
         names.split_whitespace().any(|name| program.starts_with(name))
     };
-    let (count, most) = SPEAKERS
+    let (count, most) = SENSORS
+        .speaker
         .iter()
         .map(|s| (programs.iter().filter(|p| speaks(p, s.programs)).count(), s))
         .max_by_key(|(count, _)| *count)?;

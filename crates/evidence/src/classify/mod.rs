@@ -3,10 +3,10 @@
 mod facts;
 mod kinds;
 mod rules;
-mod tables;
+mod sensors;
 
 pub(crate) use facts::{Facts, hosts, plain};
-pub use rules::known_fields;
+pub use sensors::known_fields;
 
 use casebook_protocol::Domain;
 

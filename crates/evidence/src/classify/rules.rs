@@ -1,220 +1,11 @@
 //! The rules, most specific first. Each gives its reason.
 
-use super::{Belongs, Facts, tables};
+use super::{Belongs, Facts, sensors};
 use crate::source::Format;
 
 pub(super) fn belongs(domain: &'static str, sensor: &str, on_host: bool, reason: impl Into<String>) -> Belongs {
     Belongs { domain, reason: reason.into(), sensor: sensor.into(), on_host, time: None }
 }
-
-/// The sensor and the fields of each known log. Tests make forged logs of them.
-pub fn known_fields() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
-    SIGNATURES
-        .iter()
-        .chain(tables::TABLES)
-        .map(|known| (known.sensor, known.all.iter().chain(known.any).copied().collect()))
-}
-
-/// Most records of a known log have all of `all`, and one of `any` unless `any` is empty.
-pub(super) struct Known {
-    pub(super) all: &'static [&'static str],
-    pub(super) any: &'static [&'static str],
-    pub(super) domain: &'static str,
-    pub(super) sensor: &'static str,
-    pub(super) on_host: bool,
-    pub(super) what: &'static str,
-    /// The column with the time of a table, whose times are in UTC.
-    pub(super) time: Option<&'static str>,
-}
-
-impl Known {
-    pub(super) fn belongs(&self, facts: &Facts<'_>) -> Belongs {
-        let fields = self.all.iter().copied().chain(facts.first(self.any)).collect::<Vec<_>>().join(", ");
-        let reason = format!("{}: it has {fields}", self.what);
-        Belongs { time: self.time, ..belongs(self.domain, self.sensor, self.on_host, reason) }
-    }
-}
-
-pub(super) const fn known(
-    all: &'static [&'static str],
-    any: &'static [&'static str],
-    domain: &'static str,
-    sensor: &'static str,
-    what: &'static str,
-) -> Known {
-    Known { all, any, domain, sensor, on_host: false, what, time: None }
-}
-
-pub(super) const SIGNATURES: &[Known] = &[
-    // Most of its content is lines that hosts write.
-    Known {
-        on_host: true,
-        ..known(
-            &["rule.level", "rule.id", "agent.id"],
-            &["manager.name", "decoder.name"],
-            "endpoint",
-            "wazuh",
-            "what the agents of a Wazuh manager reported",
-        )
-    },
-    known(
-        &["eventsource", "eventname"],
-        &["awsregion", "useridentity.type", "useridentity.arn", "sourceipaddress"],
-        "cloud",
-        "cloudtrail",
-        "AWS CloudTrail events",
-    ),
-    known(&["protopayload.methodname"], &[], "cloud", "gcp-audit", "Google Cloud audit events"),
-    known(
-        &["auditid", "verb"],
-        &["requesturi", "objectref.resource", "stage"],
-        "cloud",
-        "kubernetes-audit",
-        "Kubernetes audit events",
-    ),
-    known(
-        &["userprincipalname"],
-        &["appdisplayname", "conditionalaccessstatus", "riskstate", "clientappused"],
-        "identity",
-        "entra-signin",
-        "Entra sign-ins",
-    ),
-    known(
-        &["activitydisplayname"],
-        &["initiatedby.user.userprincipalname", "initiatedby.user.id", "loggedbyservice", "operationtype"],
-        "identity",
-        "entra-audit",
-        "Entra directory audit events",
-    ),
-    known(
-        &["operationname", "activitydatetime"],
-        &["initiatedby.user.userprincipalname", "initiatedby.user.id", "initiatedby.app.displayname"],
-        "identity",
-        "entra-audit",
-        "Entra directory audit events",
-    ),
-    known(
-        &["operationname", "resourceid"],
-        &["caller", "claims", "identity.claims.aud", "callerip", "subscriptionid", "calleripaddress"],
-        "cloud",
-        "azure-activity",
-        "Azure activity events",
-    ),
-    known(
-        &["operationname.value", "resourceid"],
-        &["caller", "subscriptionid"],
-        "cloud",
-        "azure-activity",
-        "Azure activity events",
-    ),
-    known(
-        &["eventtimestamp", "clientip", "reportedclienttype"],
-        &["firstauthenticationfactor", "issuccess"],
-        "identity",
-        "snowflake",
-        "Snowflake's history of sign-ins",
-    ),
-    known(
-        &["querytext", "querytype"],
-        &["warehousename", "rolename"],
-        "application",
-        "snowflake",
-        "Snowflake's history of queries",
-    ),
-    known(&["eventtype", "actor.alternateid"], &[], "identity", "okta", "Okta system log events"),
-    known(&["principalid", "appid"], &["signinactivity", "userid"], "identity", "entra", "Entra objects"),
-    known(
-        &["action", "actor"],
-        &["documentid", "operationtype", "actorid", "org", "orgid", "repo", "actorlocation.countrycode", "actorip"],
-        "identity",
-        "github-audit",
-        "GitHub audit events of users",
-    ),
-    known(&["id.applicationname", "actor.email"], &[], "identity", "google-workspace", "Google Workspace audit events"),
-    known(&["eventsimplename"], &["aid", "cid"], "endpoint", "crowdstrike", "CrowdStrike sensor events"),
-    known(
-        &["actiontype"],
-        &["initiatingprocessfilename", "initiatingprocesscommandline", "initiatingprocessid"],
-        "endpoint",
-        "defender",
-        "Defender for Endpoint events",
-    ),
-    known(&["outputfields.proc.name"], &[], "endpoint", "falco", "Falco events"),
-    known(
-        &["rule", "priority", "output"],
-        &["outputfields.evt.time", "outputfields.user.name", "outputfields.container.id"],
-        "endpoint",
-        "falco",
-        "Falco events",
-    ),
-    known(
-        &["hostidentifier", "name"],
-        &["columns.pid", "columns.path", "action", "snapshot", "calendartime"],
-        "endpoint",
-        "osquery",
-        "osquery results",
-    ),
-    known(&["macb", "sourcetype"], &[], "endpoint", "plaso", "a plaso timeline of a host"),
-    known(
-        &["timestampdesc"],
-        &["parser", "displayname", "pathspec"],
-        "endpoint",
-        "plaso",
-        "a plaso timeline of a host",
-    ),
-    known(
-        &["processname", "sourceip", "destinationip", "destinationport"],
-        &["bytessent", "linksestablished"],
-        "network",
-        "vmconnection",
-        "connections seen by a dependency agent",
-    ),
-    known(&["uid"], &["id.orig.h", "idorigh", "id.origh"], "network", "zeek", "Zeek records of connections"),
-    known(&["eventtype", "flowid"], &["srcip", "destip"], "network", "suricata", "Suricata events"),
-    known(&["alert.signature", "srcip"], &["destip"], "network", "ids", "alerts of a sensor that reads the network"),
-    known(
-        &["srcaddr", "dstaddr"],
-        &["srcport", "dstport", "protocol", "logstatus"],
-        "network",
-        "flow-log",
-        "flow records",
-    ),
-    known(&["queryname", "queryid"], &["srcids.instance", "vpcid", "rcode"], "network", "dns-resolver", "DNS queries"),
-    known(
-        &["action", "decision", "certsha256"],
-        &[],
-        "endpoint",
-        "santa",
-        "Santa events: its system extension decides what may run",
-    ),
-    known(&["inode", "crtime"], &["mtime"], "endpoint", "bodyfile", "files of a disk with their times"),
-    known(&["devname", "logid"], &["srcip", "type"], "network", "fortigate", "firewall records"),
-    Known {
-        // It runs inside the web server, which writes the log.
-        on_host: true,
-        ..known(
-            &["alert.signature", "transactionid"],
-            &["alert.matched", "http.url"],
-            "application",
-            "web-application-firewall",
-            "requests as a web application firewall judged them",
-        )
-    },
-    known(
-        &["eventid", "session", "sensor", "srcip"],
-        &["ttylog", "input", "username", "protocol"],
-        "endpoint",
-        "cowrie",
-        "sessions in the Cowrie honeypot",
-    ),
-    known(
-        &["officeworkload", "operation", "userid"],
-        &["recordtype", "officeobjectid", "clientip"],
-        "application",
-        "m365-audit",
-        "Microsoft 365 audit events",
-    ),
-];
 
 pub(crate) fn special(facts: &Facts<'_>) -> Option<Belongs> {
     // The client chooses much of the record.
@@ -222,7 +13,7 @@ pub(crate) fn special(facts: &Facts<'_>) -> Option<Belongs> {
         let what = "requests as ModSecurity judged them in the web server";
         return Some(belongs("application", "web-application-firewall", true, what));
     }
-    if let Some(found) = tables::of(facts).or_else(|| kernel_and_windows(facts)) {
+    if let Some(found) = sensors::of_table(facts).or_else(|| kernel_and_windows(facts)) {
         return Some(found);
     }
     if facts.all(&["workload", "operation", "userid"]) {
@@ -230,8 +21,8 @@ pub(crate) fn special(facts: &Facts<'_>) -> Option<Belongs> {
         let domain = if directory { "identity" } else { "application" };
         return Some(belongs(domain, "m365-audit", false, "Microsoft 365 audit events (Workload, Operation, UserId)"));
     }
-    if let Some(known) = SIGNATURES.iter().find(|known| facts.mostly(known.all, known.any)) {
-        return Some(known.belongs(facts));
+    if let Some(found) = sensors::of_product(facts) {
+        return Some(found);
     }
     let zeek = facts.format == Format::ZeekTsv || facts.share("@proc", |v| v == "zeek") > 0.5;
     let of_zeek = ["fuid", "certificatesubject", "softwaretype", "uids", "uids.0", "suppressfor"];
@@ -299,7 +90,7 @@ fn kernel_and_windows(facts: &Facts<'_>) -> Option<Belongs> {
         return None;
     }
     if !auditing && facts.share("channel", |v| v == channel).max(facts.share("logname", |v| v == channel)) < 0.6 {
-        return Some(belongs("endpoint", tables::EVENTS, false, "Windows events of several channels"));
+        return Some(belongs("endpoint", "windows-events", false, "Windows events of several channels"));
     }
     let lower = channel.to_ascii_lowercase();
     if lower == "security" {

@@ -78,8 +78,8 @@ fn one_odd_record_among_400_renames_no_log() {
             belongs(format, &all.iter().map(String::as_str).collect::<Vec<_>>())
         };
         let expected = with(None);
-        for known in rules::SIGNATURES {
-            let names: Vec<&str> = known.all.iter().chain(known.any).copied().collect();
+        for known in &sensors::SENSORS.product {
+            let names: Vec<&str> = known.all.iter().chain(&known.any).copied().collect();
             for at in [0, 200] {
                 assert_eq!(with(Some((at, line(format, &names)))), expected, "{} {format:?}", known.sensor);
                 let nested = serde_json::json!({"method": "POST", "path": "/order", "body": object(&names)});

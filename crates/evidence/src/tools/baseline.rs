@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::EvidenceTools;
 use super::args::Args;
-use super::find::{CHEAPER, put, stamp};
+use super::find::{CHEAPER, counted_span, put};
+use crate::coverage::Span;
 use crate::facet::{Facet, Facets};
 use crate::profile::cut;
 use crate::query::{Filter, scan};
@@ -38,31 +39,12 @@ const COUNTED: [(Facet, &str); 10] = [
 ];
 const ROLES: usize = 7;
 
-#[derive(Debug, Default)]
-struct Seen {
-    count: u64,
-    first: Option<i64>,
-    last: Option<i64>,
-}
-
-impl Seen {
-    fn add(&mut self, time: Option<i64>) {
-        self.count += 1;
-        self.first = [self.first, time].into_iter().flatten().min();
-        self.last = [self.last, time].into_iter().flatten().max();
-    }
-
-    fn shown(&self) -> Value {
-        json!({"count": self.count, "first_time": self.first.map(stamp), "last_time": self.last.map(stamp)})
-    }
-}
-
 /// A time before or after the moment.
 #[derive(Debug, Default)]
 struct Part {
-    all: Seen,
+    all: Span,
     hours: BTreeMap<i64, u64>,
-    values: BTreeMap<&'static str, BTreeMap<String, Seen>>,
+    values: BTreeMap<&'static str, BTreeMap<String, Span>>,
 }
 
 impl Part {
@@ -82,12 +64,12 @@ impl Part {
     }
 
     fn shown(&self) -> Value {
-        let mut shown = self.all.shown();
+        let mut shown = counted_span(&self.all);
         let by = self.values.iter().map(|(name, counted)| {
-            let mut all: Vec<(&String, &Seen)> = counted.iter().collect();
-            all.sort_by(|a, b| b.1.count.cmp(&a.1.count).then_with(|| a.0.cmp(b.0)));
+            let mut all: Vec<(&String, &Span)> = counted.iter().collect();
+            all.sort_by(|a, b| b.1.records.cmp(&a.1.records).then_with(|| a.0.cmp(b.0)));
             let each = all.iter().take(SHOWN).map(|(value, seen)| {
-                let mut one = seen.shown();
+                let mut one = counted_span(seen);
                 put(&mut one, "value", json!(value));
                 one
             });
@@ -125,13 +107,13 @@ impl EvidenceTools {
         let whole = scanned.map_err(|e| e.to_string())?.whole() && rows <= ROWS_MAX;
         let mut answer = json!({
             "entity": entity,
-            "total": earlier.all.count + later.all.count,
+            "total": earlier.all.records + later.all.records,
             "total_is_exact": whole,
             "as": roles,
             "before": earlier.shown(),
             "searched": self.names(&filter),
         });
-        if earlier.all.count + later.all.count == 0 {
+        if earlier.all.records + later.all.records == 0 {
             self.found_nothing(&mut answer, &filter, &[])?;
         }
         if before.is_some() {

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::EvidenceTools;
 use super::args::Args;
-use super::find::{put, stamp, window};
+use super::find::{counted_span, put, stamp, window};
+use crate::coverage::Span;
 use crate::facet::{Facet, Facets};
 use crate::index::Entry;
 use crate::profile::cut;
@@ -15,24 +16,6 @@ pub(super) const COUNT: &[&str] = &["field", "terms", "mode", "where", "from", "
 /// Different values counted; later ones are counted together.
 const VALUES_MAX: usize = 200_000;
 const VALUE_MAX: usize = 1_000;
-
-#[derive(Debug)]
-struct Group {
-    count: u64,
-    first: Option<i64>,
-    last: Option<i64>,
-    example: Entry,
-}
-
-impl Group {
-    fn add(&mut self, entry: &Entry) {
-        self.count += 1;
-        if let Some(time) = entry.time {
-            self.first = Some(self.first.map_or(time, |t| t.min(time)));
-            self.last = Some(self.last.map_or(time, |t| t.max(time)));
-        }
-    }
-}
 
 #[derive(Debug, Clone, Copy)]
 enum By<'a> {
@@ -112,26 +95,17 @@ impl EvidenceTools {
 
     fn counted(&self, filter: &Filter, counted: Counted, scanned: &Scanned, top: usize) -> Value {
         let distinct = counted.groups.len();
-        let mut groups: Vec<(String, Group)> = counted.groups.into_iter().collect();
-        groups.sort_by(|a, b| b.1.count.cmp(&a.1.count).then_with(|| a.0.cmp(&b.0)));
-        let groups: Vec<Value> = groups
-            .iter()
-            .take(top)
-            .map(|(value, group)| {
-                let source = usize::try_from(group.example.source).ok().and_then(|s| self.catalog.sources().get(s));
-                json!({
-                    "value": value,
-                    "count": group.count,
-                    "first_time": group.first.map(stamp),
-                    "last_time": group.last.map(stamp),
-                    "example": {
-                        "source": source.map(|s| s.id.as_str()),
-                        "file": source.map(|s| s.file.as_str()),
-                        "line": group.example.line,
-                    },
-                })
-            })
-            .collect();
+        let mut groups: Vec<(String, (Span, Entry))> = counted.groups.into_iter().collect();
+        groups.sort_by(|a, b| b.1.0.records.cmp(&a.1.0.records).then_with(|| a.0.cmp(&b.0)));
+        let shown = |(value, (span, example)): &(String, (Span, Entry))| {
+            let source = usize::try_from(example.source).ok().and_then(|s| self.catalog.sources().get(s));
+            let mut shown = counted_span(span);
+            put(&mut shown, "value", json!(value));
+            let (id, file) = (source.map(|s| s.id.as_str()), source.map(|s| s.file.as_str()));
+            put(&mut shown, "example", json!({"source": id, "file": file, "line": example.line}));
+            shown
+        };
+        let groups: Vec<Value> = groups.iter().take(top).map(shown).collect();
         let mut answer = json!({
             "total": counted.total,
             "total_is_exact": scanned.whole(),
@@ -155,7 +129,8 @@ struct Counted {
     missing: u64,
     /// Records with values beyond the limit.
     beyond: u64,
-    groups: HashMap<String, Group>,
+    /// By value, with the first record.
+    groups: HashMap<String, (Span, Entry)>,
 }
 
 impl Counted {
@@ -169,12 +144,11 @@ impl Counted {
         }
         for value in found {
             let value = cut(value, VALUE_MAX);
-            if let Some(group) = self.groups.get_mut(value) {
-                group.add(entry);
+            if let Some((span, _)) = self.groups.get_mut(value) {
+                span.add(entry.time);
             } else if self.groups.len() < VALUES_MAX {
-                let mut group = Group { count: 0, first: None, last: None, example: *entry };
-                group.add(entry);
-                self.groups.insert(value.to_owned(), group);
+                let (span, _) = self.groups.entry(value.to_owned()).or_insert((Span::default(), *entry));
+                span.add(entry.time);
             } else {
                 self.beyond += 1;
             }

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 
 use super::EvidenceTools;
 use super::args::Args;
-use super::shown::basis;
 use crate::Source;
 use crate::query::is_named;
 use crate::source::FieldProfile;
@@ -108,7 +107,7 @@ fn summary(source: &Source, sensor: &str) -> Value {
         "first_time": source.first_time.map(|t| t.to_string()),
         "last_time": source.last_time.map(|t| t.to_string()),
         "time_field": source.time_field,
-        "time_basis": basis(source.time_basis),
+        "time_basis": source.time_basis,
         "notes": source.notes,
     });
     if !source.confirmed {

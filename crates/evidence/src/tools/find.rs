@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::EvidenceTools;
 use super::args::Args;
 use super::shown::{Shown, Wanted, records};
+use crate::coverage::Span;
 use crate::index::Entry;
 use crate::query::{Filter, Order, Page, Scanned, Window, names_field, page};
 use crate::readings::Terms;
@@ -311,6 +312,10 @@ pub(super) fn window(filter: &Filter) -> Value {
 /// RFC 3339 in UTC.
 pub(super) fn stamp(ns: i64) -> String {
     Timestamp::from_nanosecond(ns.into()).map_or_else(|_| ns.to_string(), |t| t.to_string())
+}
+
+pub(super) fn counted_span(span: &Span) -> Value {
+    json!({"count": span.records, "first_time": span.first.map(stamp), "last_time": span.last.map(stamp)})
 }
 
 pub(super) fn put(answer: &mut Value, key: &str, value: Value) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use casebook_protocol::{Bearing, Weight};
+use casebook_protocol::{Bearing, Precision, TimeBasis, Weight};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -29,9 +29,9 @@ pub(crate) struct Shown {
     #[serde(skip_serializing_if = "Option::is_none")]
     nth: Option<u32>,
     time: Option<String>,
-    time_basis: &'static str,
+    time_basis: TimeBasis,
     time_field: Option<String>,
-    precision: Option<&'static str>,
+    precision: Option<Precision>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ingested: Option<String>,
     #[serde(skip_serializing_if = "not")]
@@ -88,9 +88,9 @@ impl Shown {
             line: record.line,
             nth: Some(record.nth).filter(|n| *n > 1),
             time: record.time.map(|t| t.to_string()),
-            time_basis: basis(record.time_basis),
+            time_basis: record.time_basis,
             time_field: record.time_field.clone(),
-            precision: record.precision.map(precision),
+            precision: record.precision,
             ingested: record.ingested.map(|t| t.to_string()),
             malformed: record.malformed,
             bytes: Some(record.length).filter(|n| *n > raw.len() as u64),
@@ -146,29 +146,6 @@ fn fields(record: &Record, wanted: &Wanted) -> (Option<BTreeMap<String, Value>>,
         }
     }
     (Some(shown), short)
-}
-
-pub(crate) const fn basis(basis: casebook_protocol::TimeBasis) -> &'static str {
-    use casebook_protocol::TimeBasis as B;
-    match basis {
-        B::Inferred => "inferred",
-        B::Aggregation => "aggregation",
-        B::Ingestion => "ingestion",
-        B::ClockCorrected => "clock_corrected",
-        B::Record => "record",
-    }
-}
-
-const fn precision(precision: casebook_protocol::Precision) -> &'static str {
-    use casebook_protocol::Precision as P;
-    match precision {
-        P::Nanosecond => "nanosecond",
-        P::Microsecond => "microsecond",
-        P::Millisecond => "millisecond",
-        P::Second => "second",
-        P::Minute => "minute",
-        P::Day => "day",
-    }
 }
 
 /// The records that fit into the answer, and the number of the others.

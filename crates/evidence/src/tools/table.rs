@@ -12,7 +12,6 @@ use rusqlite::vtab::{
 use rusqlite::{Connection, Error, Result};
 
 use super::find::stamp;
-use super::shown::basis;
 use crate::catalog::{Catalog, kept};
 use crate::index::Entry;
 use crate::index::blocks::{self, entries, extents};
@@ -262,7 +261,7 @@ unsafe impl VTabCursor for Cursor {
             4 => context.set_result(entry.nth),
             5 => context.set_result(entry.time.map(stamp)),
             TIME => context.set_result(entry.time),
-            7 => context.set_result(basis(entry.basis)),
+            7 => context.set_result(entry.basis.name()),
             _ => context.set_result(self.records.read(entry)?.text()),
         }
     }

@@ -1,7 +1,7 @@
 //! Compares amounts across units: a claim may say kilobytes or minutes if the record says bytes or milliseconds.
 
 use super::corpus::Corpus;
-use casebook_protocol::Timestamp;
+use casebook_protocol::{Timestamp, apart};
 
 const DURATIONS: &[&str] = &["duration", "elapsed", "latency", "took", "_ms", "millis", "seconds", "uptime"];
 const SIZES: &[&str] = &["bytes", "size", "octets", "length", "_len"];
@@ -54,9 +54,8 @@ pub(super) fn is_stated(value: f64, decimals: u32, unit: Unit, corpus: &Corpus, 
     let near = |found: f64| (found - value).abs() <= half;
     match unit {
         Unit::Time(seconds) => {
-            let span = |a: &Timestamp, b: &Timestamp| (a.as_nanosecond() - b.as_nanosecond()).abs() as f64 / 1e9;
             let slack = if decimals == 0 { 1.0 } else { half };
-            times.iter().any(|a| times.iter().any(|b| (span(a, b) / seconds - value).abs() <= slack))
+            times.iter().any(|a| times.iter().any(|b| (apart(*a, *b) / seconds - value).abs() <= slack))
                 || corpus.amounts(DURATIONS).any(|n| [1.0, 1e-3, 1e-6, 1e-9].iter().any(|s| near(n * s / seconds)))
         }
         Unit::Data(small, large) => corpus.amounts(SIZES).any(|n| near(n / small) || near(n / large)),

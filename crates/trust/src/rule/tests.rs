@@ -177,10 +177,6 @@ fn review_judges_exactly_what_was_submitted() {
     assert_eq!(guards.iter().map(|g| g.rule).collect::<Vec<_>>(), [Rule::NotSubmitted, Rule::NotReviewed]);
 }
 
-fn half() -> Score {
-    Score::clamped(TIMELINE_THRESHOLD)
-}
-
 const ALERT: &str = r#"{"host":"WEB-1"}"#;
 
 /// The ruling on these findings, which the Critic scores alike; with `zero` the last one is scored 0.
@@ -228,7 +224,6 @@ fn ruled_with(
         rows: &BTreeMap::new(),
         failed,
         by_code: &by_code,
-        threshold: half(),
     };
     verdict(proposed, &docket)
 }

@@ -8,7 +8,7 @@ use casebook_protocol::{
 };
 
 use super::order::{Placed, Stamp, one_moment, ordered};
-use super::{CAP_UNSUPPORTED, Stated, Ties, credible, guard};
+use super::{CAP_UNSUPPORTED, Stated, TIMELINE_THRESHOLD, Ties, credible, guard};
 
 /// Turns a proposed Timeline into the valid one. `known` has every reviewed finding with
 /// its latest score. Of too many events, those closest to the alert stay.
@@ -17,22 +17,21 @@ pub fn timeline(
     version: u32,
     draft: TimelineDraft,
     known: &BTreeMap<FindingId, Reviewed>,
-    threshold: Score,
     ties: &Ties<'_>,
 ) -> (Timeline, Vec<Guard>) {
     let mut guards = Vec::new();
     let mut events: Vec<Placed> = Vec::new();
     let mut placed: BTreeSet<FindingId> = BTreeSet::new();
-    let clocks = clocks(&draft, known, threshold);
+    let clocks = clocks(&draft, known);
     for (place, event) in draft.events.into_iter().enumerate() {
         let subject = event.findings.first().map_or_else(|| format!("event {}", place + 1), ToString::to_string);
         let standing: Vec<&Reviewed> =
-            event.findings.iter().filter_map(|id| known.get(id)).filter(|f| credible(f, threshold)).collect();
+            event.findings.iter().filter_map(|id| known.get(id)).filter(|f| credible(f)).collect();
         if standing.is_empty() {
             guards.push(guard(
                 Rule::NotCredible,
                 subject,
-                format!("none of its findings has {threshold} or more and valid evidence: dropped"),
+                format!("none of its findings has {TIMELINE_THRESHOLD:.2} or more and valid evidence: dropped"),
             ));
             continue;
         }
@@ -73,10 +72,10 @@ pub fn timeline(
 }
 
 /// How many proposed events have a time by the clock of each source.
-fn clocks(draft: &TimelineDraft, known: &BTreeMap<FindingId, Reviewed>, threshold: Score) -> BTreeMap<String, usize> {
+fn clocks(draft: &TimelineDraft, known: &BTreeMap<FindingId, Reviewed>) -> BTreeMap<String, usize> {
     let mut clocks: BTreeMap<String, usize> = BTreeMap::new();
     for event in &draft.events {
-        let found = event.findings.iter().filter_map(|id| known.get(id)).filter(|f| credible(f, threshold));
+        let found = event.findings.iter().filter_map(|id| known.get(id)).filter(|f| credible(f));
         let sources: BTreeSet<String> = found.filter_map(Stamp::of).map(|stamp| stamp.source).collect();
         sources.into_iter().for_each(|source| *clocks.entry(source).or_default() += 1);
     }
@@ -104,9 +103,9 @@ fn new_fact(description: &str, findings: &[&Reviewed]) -> Option<String> {
 }
 
 /// Drops the sentences of the narrative that state what no credible finding states.
-pub fn narrative(timeline: &mut Timeline, known: &BTreeMap<FindingId, Reviewed>, threshold: Score) -> Option<Guard> {
+pub fn narrative(timeline: &mut Timeline, known: &BTreeMap<FindingId, Reviewed>) -> Option<Guard> {
     let mut stated = Stated::default();
-    known.values().filter(|f| credible(f, threshold)).for_each(|f| stated.finding(&f.finding.draft));
+    known.values().filter(|f| credible(f)).for_each(|f| stated.finding(&f.finding.draft));
     stated.number(timeline.events.len());
     let (kept, faults) = stated.kept(&timeline.narrative);
     if faults.is_empty() {

@@ -1,12 +1,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::tie::{shows, tied};
-use super::{credible, guard};
+use super::{TIMELINE_THRESHOLD, credible, guard};
 use crate::account::{self, urls_are_trusted};
-use crate::claim::has_word;
+use crate::claim::{self, has_word};
 use casebook_protocol::{
     Acts, Bearing, CheckedFinding, Citation, Claim, Conclusion, FindingId, FindingKind, Guard, RecordRef, Reviewed,
-    Rule, Ruling, Score, SourceInfo, Verdict, Weight, one_line, one_sentence,
+    Rule, Ruling, SourceInfo, Verdict, Weight, one_line, one_sentence,
 };
 
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +23,6 @@ pub struct Docket<'a> {
     pub failed: &'a [String],
     /// Findings of the built-in analyst. No text in the evidence can influence them.
     pub by_code: &'a BTreeSet<FindingId>,
-    pub threshold: Score,
 }
 
 /// The verdict rule. It is asymmetric. One credible incriminating finding is enough to escalate. A dismissal
@@ -37,7 +36,7 @@ pub struct Docket<'a> {
 /// An accusation rests on what happened to a process, account, host, address or record of the alert. An absence is not a
 /// ground. Whether a record of the claimed act exists decides between the two dismissals.
 pub fn verdict(proposed: Verdict, docket: &Docket<'_>) -> (Ruling, Vec<Guard>) {
-    let credible: Vec<&Reviewed> = docket.known.values().filter(|f| credible(f, docket.threshold)).collect();
+    let credible: Vec<&Reviewed> = docket.known.values().filter(|f| credible(f)).collect();
     let accounting = docket.acts.map(|acts| account::account(acts, docket.known, docket.rows));
     let mut ruling = Ruling { verdict: proposed, proposed, grounds: Vec::new(), missing: Vec::new(), accounting };
     let rule = match proposed {
@@ -50,8 +49,7 @@ pub fn verdict(proposed: Verdict, docket: &Docket<'_>) -> (Ruling, Vec<Guard>) {
             ruling.grounds = grounds(&grounded);
             if grave.is_empty() {
                 ruling.missing.push(format!(
-                    "a finding of {} or more that points to an attack and is no absence",
-                    docket.threshold
+                    "a finding of {TIMELINE_THRESHOLD:.2} or more that points to an attack and is no absence"
                 ));
             } else if grounded.is_empty() {
                 ruling.missing.push(format!(
@@ -300,7 +298,7 @@ fn untrusted<'c>(citation: &'c Citation, acts: Option<&Acts>) -> Option<&'c str>
 /// evidence.
 fn names_some_of(finding: &Reviewed, alert: &str) -> bool {
     let draft = &finding.finding.draft;
-    let names = draft.claim.split('`').skip(1).step_by(2).chain(draft.entities.iter().map(|e| e.value.as_str()));
+    let names = claim::names(&draft.claim).chain(draft.entities.iter().map(|e| e.value.as_str()));
     names.map(str::trim).filter(|n| n.chars().count() >= 3).any(|n| has_word(alert, &n.to_lowercase()))
 }
 

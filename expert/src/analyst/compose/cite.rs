@@ -2,21 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use casebook_protocol::{Citation, Entity, EntityKind, EventTime, Locator, one_line};
-use casebook_trust::claim::Corpus;
+use casebook_protocol::{CallId, Citation, Entity, EntityKind, EventTime, Locator, one_line};
+use casebook_trust::claim::{self, Corpus};
 
-use super::Pick;
 use crate::analyst::account;
 use crate::analyst::rec::Rec;
-use crate::analyst::seed::patterns;
+use crate::analyst::seed::PATTERNS;
 use casebook_evidence::facet::{Class, Facet};
 use casebook_evidence::programs::{brought, packages};
 
 /// The time of the main record, unless another one has a stronger basis.
-pub(super) fn time(cited: &[&Pick<'_>]) -> Option<EventTime> {
-    let timed = || cited.iter().filter_map(|p| p.rec.event_time());
-    let best = timed().map(|time| time.basis).max()?;
-    timed().find(|time| time.basis == best)
+pub(super) fn time(cited: &[&Rec]) -> Option<EventTime> {
+    cited.iter().rev().filter_map(|rec| rec.event_time()).max_by_key(|time| time.basis)
 }
 
 /// Quotes the part of the record with most of the values in the claim.
@@ -35,19 +32,28 @@ pub(in crate::analyst) fn cite(rec: &Rec) -> Citation {
         (Facet::Process, 1),
         (Facet::User, 1),
     ];
-    let place = |(facet, tells): &(Facet, usize)| {
-        let value = rec.facets.get(*facet).filter(|v| v.len() >= 3)?;
-        Some((rec.raw.find(value)?, *tells))
-    };
-    let places: Vec<(usize, usize)> = telling.iter().filter_map(place).collect();
-    let values_from = |from: usize| -> usize {
-        places.iter().filter(|(at, _)| (from..from + LENGTH - BEFORE).contains(at)).map(|(_, tells)| tells).sum()
+    let value = |facet| rec.facets.get(facet).filter(|value| value.len() >= 3);
+    let places = telling.map(|(facet, tells)| Some((rec.raw.find(value(facet)?)?, tells)));
+    let places = places.iter().flatten();
+    let values_from = |from: &usize| -> usize {
+        let part = *from..*from + LENGTH - BEFORE;
+        places.clone().filter(|(at, _)| part.contains(at)).map(|(_, tells)| tells).sum()
     };
     // If several parts have as many values, choose the one around the most important value.
-    let from =
-        places.iter().rev().map(|(at, _)| at.saturating_sub(BEFORE)).max_by_key(|from| values_from(*from)).unwrap_or(0);
+    let parts = places.clone().rev().map(|(at, _)| at.saturating_sub(BEFORE));
+    let from = parts.max_by_key(values_from).unwrap_or(0);
     let quote: String = rec.raw.char_indices().skip_while(|(at, _)| *at < from).map(|(_, c)| c).take(LENGTH).collect();
     Citation::Literal { call: rec.call.clone(), at: Locator::Pointer(rec.pointer.clone()), quote }
+}
+
+/// A number in the result of a call.
+pub(in crate::analyst) fn cite_count(call: &CallId, pointer: String, value: u64) -> Citation {
+    Citation::Count { call: call.clone(), at: Locator::Pointer(pointer), value, again: None }
+}
+
+/// True if the corpus states all that the text does.
+pub(in crate::analyst) fn states(corpus: &Corpus, text: &str) -> bool {
+    claim::faults(text, corpus, &[]).is_empty()
 }
 
 /// True for names that exist on every system.
@@ -61,13 +67,6 @@ fn everywhere(kind: EntityKind, name: &str) -> bool {
         }
         _ => false,
     }
-}
-
-/// Remote ends in a command: the network knows the activity by them.
-fn named_in(command: &str) -> impl Iterator<Item = (EntityKind, &str)> {
-    let ends = |kind: &EntityKind| matches!(kind, EntityKind::Address | EntityKind::Name);
-    let found = patterns().iter().filter(move |(_, kind)| ends(kind));
-    found.flat_map(|(pattern, kind)| pattern.find_iter(command).map(|hit| (*kind, hit.as_str())))
 }
 
 pub(in crate::analyst) fn entities(cited: &[&Rec], corpus: &Corpus) -> Vec<Entity> {
@@ -93,20 +92,20 @@ pub(in crate::analyst) fn entities(cited: &[&Rec], corpus: &Corpus) -> Vec<Entit
             }
         }
         let command = rec.facets.get(Facet::Command).unwrap_or_default();
-        all.extend(named_in(command).map(|(kind, value)| Entity { kind, value: value.to_owned() }));
+        // The network knows the activity by the remote ends in a command.
+        for (pattern, kind) in PATTERNS.iter().filter(|(_, k)| matches!(k, EntityKind::Address | EntityKind::Name)) {
+            let found = pattern.find_iter(command).map(|hit| hit.as_str().to_owned());
+            all.extend(found.map(|value| Entity { kind: *kind, value }));
+        }
+        all.extend(packages(command).into_iter().map(|value| Entity { kind: EntityKind::Name, value }));
         let addresses = rec.fields.values().filter(|v| v.parse::<std::net::Ipv4Addr>().is_ok());
         all.extend(addresses.take(4).map(|v| Entity { kind: EntityKind::Address, value: v.clone() }));
-    }
-    for package in cited.iter().filter_map(|rec| rec.facets.get(Facet::Command)).flat_map(packages) {
-        all.insert(Entity { kind: EntityKind::Name, value: package });
     }
     all.into_iter().filter(|e| corpus.has_name(&e.value) && !one_line(&e.value, 300).is_empty()).take(16).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use casebook_protocol::CallId;
-
     use super::*;
     use casebook_evidence::facet::Facets;
 
@@ -119,7 +118,7 @@ mod tests {
             ("TargetFilename", "C:\\Windows\\System32\\lsass.exe"),
         ];
         let rec = Rec::with(&fields);
-        let named = entities(&[&rec], &crate::analyst::rec::corpus([&rec]));
+        let named = entities(&[&rec], &crate::analyst::rec::corpus(&[&rec]));
         let named: Vec<_> = named.iter().map(|e| (e.kind, e.value.as_str())).collect();
         assert_eq!(named, [(EntityKind::Address, "192.0.2.77"), (EntityKind::File, "C:\\Users\\mara\\a.exe")]);
     }

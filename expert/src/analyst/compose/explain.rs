@@ -15,16 +15,13 @@ use crate::analyst::{Case, account};
 
 /// The records that explain the alerted activity. An update that started a program does not explain the program's
 /// connections.
-pub(super) fn explaining<'g, 'a>(group: &'g Group<'a>, case: &Case, wire: bool) -> Vec<&'g Pick<'a>> {
+pub(super) fn explaining<'a>(group: &Group<'a>, case: &Case, wire: bool) -> Vec<&'a Rec> {
     let close = case.with(|kin| kin <= Kin::Above);
     if group.iter().map(|p| p.rec).chain(close).any(runs_from_anywhere) {
         return Vec::new();
     }
-    let own: Vec<String> = case.alerted().iter().flat_map(|rec| process_keys(&rec.fields, &rec.facets).0).collect();
-    let starts_it = |rec: &Rec| {
-        rec.class() == Class::ProcessStart
-            && process_keys(&rec.fields, &rec.facets).0.iter().any(|key| own.contains(key))
-    };
+    let own: Vec<String> = case.alerted().flat_map(|rec| process_keys(&rec.fields, &rec.facets).0).collect();
+    let is_it = |rec: &Rec| process_keys(&rec.fields, &rec.facets).0.iter().any(|key| own.contains(key));
     let alerted = group.iter().any(|p| p.kin == Kin::Core);
     // Other actions of the actor explain nothing, even in the same moment. Only the start of the alerted process
     // counts, what it started if that can do no harm, and what other sensors of the network recorded of a connection.
@@ -32,12 +29,12 @@ pub(super) fn explaining<'g, 'a>(group: &'g Group<'a>, case: &Case, wire: bool) 
         Kin::Core => !wire || on_the_network(p.rec),
         Kin::Same if wire => alerted && on_the_network(p.rec),
         Kin::Joined => wire && on_the_network(p.rec),
-        Kin::Same => starts_it(p.rec),
+        Kin::Same => p.rec.class() == Class::ProcessStart && is_it(p.rec),
         Kin::Below => !wire && is_harmless(&p.rec.facets),
         Kin::Named => !wire && case.round > 1 && on_the_network(p.rec),
         Kin::Above | Kin::Near => false,
     };
-    group.iter().filter(of_it).filter(|p| holds(p.rec)).collect()
+    group.iter().filter(of_it).map(|p| p.rec).filter(|rec| holds(rec)).collect()
 }
 
 /// True if a rule explains the record, by programs and parents that only an administrator can put there.
@@ -47,11 +44,6 @@ fn holds(rec: &Rec) -> bool {
     // Any user can make some system tools run any command (`rpm --eval`, `make`).
     let parent = rec.facets.get(Facet::Parent).is_none_or(|path| !path.starts_with('/')) || privileged(rec);
     explains && placed(Facet::Process) && placed(Facet::Parent) && parent
-}
-
-/// True if the alert is about a connection.
-pub(super) fn wire(case: &Case) -> bool {
-    case.alerted().iter().any(|rec| on_the_network(rec))
 }
 
 pub(super) fn on_the_network(rec: &Rec) -> bool {
@@ -69,12 +61,11 @@ fn runs_from_anywhere(rec: &Rec) -> bool {
 fn privileged(rec: &Rec) -> bool {
     let host = rec.facets.get(Facet::Host).and_then(|host| host.split('.').next()).unwrap_or_default();
     let machine = |user: &str| {
-        let name = user.rsplit('\\').next().unwrap_or_default().strip_suffix('$');
+        let name = user.rsplit('\\').next().and_then(|name| name.strip_suffix('$'));
         name.is_some_and(|name| !name.is_empty() && name.eq_ignore_ascii_case(host))
     };
-    rec.facets
-        .get(Facet::User)
-        .is_some_and(|user| user == "root" || user == "0" || account::of_system(user) || machine(user))
+    let user = rec.facets.get(Facet::User);
+    user.is_some_and(|user| matches!(user, "root" | "0") || account::of_system(user) || machine(user))
 }
 
 /// Only an administrator can put a program there, or the machine itself runs it. A name without a folder says nothing.

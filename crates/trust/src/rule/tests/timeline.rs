@@ -15,8 +15,7 @@ fn draft(events: &[(&str, &[usize])]) -> TimelineDraft {
 #[test]
 fn timeline_text_with_a_new_fact_is_replaced() {
     let known = known(&[Shape::default()], 0.8);
-    let (timeline, guards) =
-        timeline(1, 1, draft(&[("`thing1` happened from 10.0.0.1", &[1])]), &known, half(), &untied());
+    let (timeline, guards) = timeline(1, 1, draft(&[("`thing1` happened from 10.0.0.1", &[1])]), &known, &untied());
     assert_eq!(timeline.events[0].description, "`thing1` happened");
     assert_eq!(guards[0].rule, Rule::NewFact);
 }
@@ -37,7 +36,7 @@ fn events_that_share_a_name_with_the_alert_stay_before_better_scored_ones() {
     let events: Vec<(String, [usize; 1])> = (1..=100).map(|n| (format!("`thing{n}` happened"), [n])).collect();
     let events: Vec<(&str, &[usize])> = events.iter().map(|(text, ids)| (text.as_str(), &ids[..])).collect();
     let (timeline, guards) =
-        timeline(1, 1, draft(&events), &known, half(), &Ties { acts: None, alert: r#"{"host":"web-42"}"# });
+        timeline(1, 1, draft(&events), &known, &Ties { acts: None, alert: r#"{"host":"web-42"}"# });
     let kept = |timeline: &Timeline| {
         let of = |e: &&TimelineEvent| known[&e.findings[0]].finding.draft.entities[0].value == "web-42";
         timeline.events.iter().filter(of).count()
@@ -68,7 +67,7 @@ fn order(findings: Vec<Reviewed>, events: &[&[usize]]) -> Vec<usize> {
     let number = |id: &FindingId| id.as_str().rsplit('-').next().unwrap().parse().unwrap();
     let known = findings.into_iter().map(|f| (f.finding.id.clone(), f)).collect();
     let events: Vec<(&str, &[usize])> = events.iter().map(|ids| ("", *ids)).collect();
-    let (timeline, _) = timeline(1, 1, draft(&events), &known, half(), &untied());
+    let (timeline, _) = timeline(1, 1, draft(&events), &known, &untied());
     timeline.events.iter().map(|event| number(&event.findings[0])).collect()
 }
 
@@ -110,7 +109,7 @@ fn joined_event_keeps_the_order_that_one_clock_gives() {
 fn gaps_over_three_are_dropped() {
     let gap = Gap { kind: GapKind::Evidential, description: "x".into() };
     let proposal = TimelineDraft { gaps: vec![gap; 5], ..draft(&[]) };
-    let (timeline, guards) = timeline(1, 1, proposal, &BTreeMap::new(), half(), &untied());
+    let (timeline, guards) = timeline(1, 1, proposal, &BTreeMap::new(), &untied());
     assert_eq!((timeline.gaps.len(), timeline.score.get()), (3, 0.29));
     assert_eq!(guards.iter().map(|g| g.rule).collect::<Vec<_>>(), [Rule::TooManyGaps, Rule::EmptyTimeline]);
 }
@@ -120,14 +119,14 @@ proptest! {
     fn timeline_is_ordered_and_names_each_finding_once(all in shapes(), picks in proptest::collection::vec(proptest::collection::vec(1..8usize, 0..4), 0..8)) {
         let known = known(&all, 0.8);
         let events: Vec<(&str, &[usize])> = picks.iter().map(|p| ("", p.as_slice())).collect();
-        let (timeline, _) = timeline(1, 1, draft(&events), &known, half(), &untied());
+        let (timeline, _) = timeline(1, 1, draft(&events), &known, &untied());
         prop_assert!(timeline.events.is_sorted_by_key(|e| e.time.at.as_second()));
         let mut seen = BTreeSet::new();
         for event in &timeline.events {
             prop_assert!(!event.findings.is_empty());
             for id in &event.findings {
                 prop_assert!(seen.insert(id.clone()));
-                prop_assert!(credible(&known[id], half()));
+                prop_assert!(credible(&known[id]));
             }
         }
         prop_assert!(timeline.gaps.len() <= MAX_GAPS);

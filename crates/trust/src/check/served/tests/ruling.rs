@@ -44,7 +44,6 @@ fn reviewed(
         rows: &BTreeMap::new(),
         failed: &[],
         by_code: &BTreeSet::new(),
-        threshold: Score::clamped(0.5),
     };
     let (ruling, guards) = rule::verdict(Verdict::BenignPositive, &docket);
     assert_eq!(ruling.verdict == Verdict::Inconclusive, guards.iter().any(|g| g.rule == Rule::DismissalUnsupported));
