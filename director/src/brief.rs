@@ -145,10 +145,11 @@ fn roster(rank: u8, members: &[MemberState]) -> Section<'_> {
             let members: Vec<Value> = members
                 .iter()
                 .map(|m| {
-                    let trouble = m.trouble.as_deref().map(|t| one_line(t, TROUBLE));
-                    let mut shown = json!({"domain": m.domain, "description": one_line(&m.description, longest), "trouble": trouble});
-                    if let (Some(limit), Some(map)) = (&m.limit, shown.as_object_mut()) {
-                        map.insert("limit".to_owned(), one_line(limit, TROUBLE).into());
+                    let mut shown = json!({"domain": m.domain, "description": one_line(&m.description, longest)});
+                    for (key, text) in [("trouble", &m.trouble), ("limit", &m.limit)] {
+                        if let (Some(text), Some(map)) = (text, shown.as_object_mut()) {
+                            map.insert(key.to_owned(), one_line(text, TROUBLE).into());
+                        }
                     }
                     shown
                 })

@@ -220,10 +220,8 @@ fn wire_schemas_are_what_every_provider_takes() {
     assert_eq!(
         *form.wire.value(),
         json!({"type": "object", "additionalProperties": false, "required": ["next", "reason"], "properties": {
-            "next": {"type": "string", "enum": ["stay", "advance"],
-                "description": "stay: another round in this phase; advance: on to the next phase"},
-            "reason": {"type": "string",
-                "description": "What is settled, what is open, and why another round would or would not help."},
+            "next": {"type": "string", "enum": ["stay", "advance"]},
+            "reason": {"type": "string"},
         }})
     );
     assert!(form.faults(&json!({"next": "stay", "reason": "r"})).is_empty());

@@ -10,7 +10,7 @@ use casebook_trust::rule::{CAP_SINGLE_SOURCE, CAP_UNSUPPORTED, TIMELINE_THRESHOL
 use serde_json::Value;
 
 use crate::model::brief::{Brief, Briefing};
-use crate::model::prompt::Prompt;
+use crate::model::prompt::{Prompt, SERVERS};
 use crate::model::schema::AnswerForm;
 use crate::reasoner::Done;
 
@@ -34,7 +34,7 @@ struct Custom {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prompts(BTreeMap<TaskKind, Custom>);
 
-fn fills() -> [(&'static str, String); 9] {
+fn fills() -> [(&'static str, String); 10] {
     let score = |score: f64| format!("{score:.2}");
     [
         ("credibility", CREDIBILITY_RUBRIC.to_owned()),
@@ -46,6 +46,7 @@ fn fills() -> [(&'static str, String); 9] {
         ("gaps", MAX_GAPS.to_string()),
         ("leads", MAX_LEADS.to_string()),
         ("events", MAX_EVENTS.to_string()),
+        ("servers", SERVERS.to_owned()),
     ]
 }
 

@@ -108,7 +108,6 @@ fn told<'a>(
         let shown = json!({
             "narrative": one_line(&timeline.narrative, PARAGRAPH),
             "score": timeline.score,
-            "label": timeline.label.name(),
             "events": events,
             "gaps": gaps,
         });
@@ -151,15 +150,23 @@ pub fn credible(rank: u8, most: usize, findings: &[Reviewed]) -> Option<Section<
             let (shown, left_out) = kept_values(items, usize::MAX, limit, |missing, all| {
                 format!("credible: {missing} of {all} findings, the least important")
             });
-            Written { text: section("credible", &Value::Array(shown)), left_out }
+            Written { text: text_section("credible", &lines(&shown)), left_out }
         })
     })
 }
 
 /// Notes on the sources that findings rest on; nothing if there are none.
 pub fn notes(notes: &[SourceNote]) -> Option<Section<'_>> {
-    let shown = |note: &SourceNote| format!("{}: {}", note.source, note.note);
-    (!notes.is_empty()).then(|| Section::fixed(section("source_notes", &notes.iter().take(NOTES).map(shown).collect())))
+    let mut same: Vec<(&str, Vec<&str>)> = Vec::new();
+    for note in notes.iter().take(NOTES) {
+        match same.iter_mut().find(|(known, _)| *known == note.note) {
+            Some((_, sources)) => sources.push(&note.source),
+            None => same.push((&note.note, vec![&note.source])),
+        }
+    }
+    let lines: Vec<String> =
+        same.iter().map(|(note, sources)| one_line(&format!("{}: {note}", sources.join(", ")), SENTENCE)).collect();
+    (!lines.is_empty()).then(|| Section::fixed(text_section("source_notes", &lines.join("\n"))))
 }
 
 /// Of which hosts, kinds and times the sources have records; nothing if that is not known.
@@ -177,9 +184,14 @@ pub fn coverage(rank: u8, coverage: &[SourceCoverage]) -> Option<Section<'_>> {
             let (shown, left_out) = kept_values(coverage.iter().flat_map(of), usize::MAX, limit, |missing, all| {
                 format!("coverage: {missing} of {all} hosts of a source, those with the fewest records")
             });
-            Written { text: section("coverage", &Value::Array(shown)), left_out }
+            Written { text: text_section("coverage", &lines(&shown)), left_out }
         })
     })
+}
+
+/// One text a line.
+fn lines(texts: &[Value]) -> String {
+    texts.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n")
 }
 
 /// The acts that a dismissal must account for. Beyond the limit, explained acts are only counted.
@@ -187,22 +199,22 @@ pub fn acts(rank: u8, accounting: &Accounting) -> Section<'_> {
     Section::new(rank, ACTS, move |limit| {
         let place = |act: &Act| format!("{}:{}", one_line(&act.record.file, 120), act.record.line);
         let act = |a: &AccountedAct| {
-            let (act, by) = (&a.act, a.by.as_ref());
-            json!({"record": place(act), "kind": act.kind.name(), "part": act.part.name(), "what": act.what, "by": by})
+            let by = a.by.as_ref().map(|id| format!(" (by {id})")).unwrap_or_default();
+            let (act, what) = (&a.act, one_line(&a.act.what, SENTENCE));
+            json!(format!("{} {} {}: {what}{by}", place(act), act.kind.name(), act.part.name()))
         };
         let items = accounting.acts.iter().map(|a| (u64::from(a.by.is_none()), act(a)));
         let (shown, left_out) = kept_values(items, usize::MAX, limit, |missing, all| {
             format!("acts: {missing} of {all}, explained ones first")
         });
-        let claim = accounting.claim.as_ref();
-        let claim = claim.map(|c| json!({"kind": c.kind.name(), "records": c.found, "watched_by": c.watched_by}));
-        let shown = json!({
-            "explained": accounting.explained(),
-            "of": accounting.total(),
-            "claim": claim,
-            "acts": shown,
+        let claim = accounting.claim.as_ref().map(|claim| {
+            let watched =
+                if claim.watched_by.is_empty() { "no sensor".to_owned() } else { claim.watched_by.join(", ") };
+            format!("claim: {} records of {}, which {watched} records in full\n", claim.found, claim.kind.name())
         });
-        Written { text: section("acts", &shown), left_out }
+        let (explained, all) = (accounting.explained(), accounting.total());
+        let text = format!("{explained} of {all} explained\n{}{}", claim.unwrap_or_default(), lines(&shown));
+        Written { text: text_section("acts", &text), left_out }
     })
 }
 
@@ -257,7 +269,6 @@ fn reviewed(reviewed: &Reviewed, single: bool) -> Value {
     let mut shown = json!({
         "id": reviewed.finding.id,
         "score": reviewed.score,
-        "label": reviewed.label.name(),
         "claim": one_line(&draft.claim, SENTENCE),
         "bearing": draft.bearing,
         "weight": draft.weight,
@@ -286,6 +297,9 @@ fn reviewed(reviewed: &Reviewed, single: bool) -> Value {
             add(key, one_line(text, RATIONALE).into());
         }
     }
+    if reviewed.label == Credibility::CitationIncomplete {
+        add("label", reviewed.label.name().into());
+    }
     if !reviewed.checked.valid() {
         add("evidence_holds", false.into());
     }
@@ -309,11 +323,8 @@ fn reviewed(reviewed: &Reviewed, single: bool) -> Value {
 
 /// A time as in prompts and answers. The name of its field is omitted, since it is text of the evidence.
 pub fn time(time: &EventTime) -> Value {
-    let mut shown = json!({"at": time.at, "precision": time.precision, "basis": time.basis});
-    if let (Some(until), Some(map)) = (time.until, shown.as_object_mut()) {
-        map.insert("until".to_owned(), json!(until));
-    }
-    shown
+    let until = time.until.map(|until| format!(" to {until}")).unwrap_or_default();
+    format!("{}{until} ({}, {})", time.at, time.precision.name(), time.basis.name()).into()
 }
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a score is between 0 and 1")]
