@@ -86,7 +86,7 @@ impl Brief for DirectorBrief {
         })
     }
 
-    fn read(&self, task: &Task, _done: &[Done], object: &Value) -> Result<Answer, Vec<String>> {
+    fn read(&self, task: &Task, _done: &[Done], object: &Value, _: usize) -> Result<Answer, Vec<String>> {
         match &task.view {
             View::Plan(view) => plan(view, read(object)?),
             View::Decide(_) => decide(read(object)?),
@@ -99,7 +99,7 @@ impl Brief for DirectorBrief {
 
     fn returned(&self, task: &Task, done: &[Done], object: &Value) -> String {
         let View::Plan(view) = &task.view else { return String::new() };
-        let Ok(Answer::Plan(plan)) = self.read(task, done, object) else { return String::new() };
+        let Ok(Answer::Plan(plan)) = self.read(task, done, object, 0) else { return String::new() };
         let left = left(view, done, &plan.takes_up);
         if left.is_empty() {
             return left;

@@ -76,7 +76,7 @@ impl Brief for ExpertBrief {
         analyst::ready();
     }
 
-    fn read(&self, task: &Task, done: &[Done], object: &Value) -> Result<Answer, Vec<String>> {
+    fn read(&self, task: &Task, done: &[Done], object: &Value, _: usize) -> Result<Answer, Vec<String>> {
         match &task.view {
             View::Investigate(_) => {
                 let taken = read::findings(done, casebook_agent::model::form::read(object)?)?;

@@ -16,8 +16,7 @@ use crate::model::data::{fit, section, text_section};
 /// The most events of the Timeline in a prompt of the Director, and their bytes.
 const EVENTS: usize = 16;
 const TIMELINE: usize = 4 * 1024;
-/// Bytes of the events of the Timeline that the Critic rewrites: all that there may be, if they are short. It does not
-/// depend on the room of a prompt, because the answer must be read with the same events.
+/// Bytes of the events of the Timeline that the Critic rewrites: all that there may be, if they are short.
 const REWRITTEN: usize = 12 * 1024;
 /// Bytes of the Review, about thirty findings.
 pub const REVIEW: usize = 16 * 1024;
@@ -68,20 +67,26 @@ pub fn timeline<'a>(rank: u8, room: usize, timeline: &'a Timeline, ranks: &'a [u
 
 /// The Timeline that the Critic rewrites, with a number for each event. `fate` ends the sentence about events that do not
 /// fit.
-pub fn rewritten<'a>(timeline: &'a Timeline, ranks: &'a [u64], fate: &'a str) -> Section<'a> {
-    let written = told(u8::MAX, REWRITTEN, timeline, move |_| {
-        kept_values(numbered(timeline, ranks), MAX_EVENTS, REWRITTEN, |missing, all| {
+pub fn rewritten<'a>(room: usize, timeline: &'a Timeline, ranks: &'a [u64], fate: &'a str) -> Section<'a> {
+    let bytes = rewritten_bytes(room);
+    let written = told(u8::MAX, bytes, timeline, move |_| {
+        kept_values(numbered(timeline, ranks), MAX_EVENTS, bytes, |missing, all| {
             format!("timeline: {missing} of {all} events, the least important{fate}")
         })
     });
     written.whole()
 }
 
+/// It depends on the room of the prompt alone, because the answer is read with the same events.
+fn rewritten_bytes(room: usize) -> usize {
+    scaled(REWRITTEN, room).min(room / 3)
+}
+
 /// Which events of the Timeline the Critic is shown.
-pub fn kept_events(timeline: &Timeline, ranks: &[u64]) -> Vec<bool> {
+pub fn kept_events(room: usize, timeline: &Timeline, ranks: &[u64]) -> Vec<bool> {
     let items: Vec<(u64, usize)> =
         numbered(timeline, ranks).map(|(rank, event)| (rank, event.to_string().len())).collect();
-    keep(&items, MAX_EVENTS, REWRITTEN)
+    keep(&items, MAX_EVENTS, rewritten_bytes(room))
 }
 
 fn numbered<'a>(timeline: &'a Timeline, ranks: &'a [u64]) -> impl Iterator<Item = (u64, Value)> + 'a {
@@ -189,9 +194,9 @@ pub fn coverage(rank: u8, coverage: &[SourceCoverage]) -> Option<Section<'_>> {
     })
 }
 
-/// One text a line.
+/// One text a line. Texts of the evidence cannot begin another one.
 fn lines(texts: &[Value]) -> String {
-    texts.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n")
+    texts.iter().filter_map(Value::as_str).map(|text| one_line(text, 2 * SENTENCE)).collect::<Vec<_>>().join("\n")
 }
 
 /// The acts that a dismissal must account for. Beyond the limit, explained acts are only counted.
@@ -201,7 +206,7 @@ pub fn acts(rank: u8, accounting: &Accounting) -> Section<'_> {
         let act = |a: &AccountedAct| {
             let by = a.by.as_ref().map(|id| format!(" (by {id})")).unwrap_or_default();
             let (act, what) = (&a.act, one_line(&a.act.what, SENTENCE));
-            json!(format!("{} {} {}: {what}{by}", place(act), act.kind.name(), act.part.name()))
+            json!(format!("{} {} {}{by}: {what}", place(act), act.kind.name(), act.part.name()))
         };
         let items = accounting.acts.iter().map(|a| (u64::from(a.by.is_none()), act(a)));
         let (shown, left_out) = kept_values(items, usize::MAX, limit, |missing, all| {
