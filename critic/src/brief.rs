@@ -77,10 +77,10 @@ impl Brief for CriticBrief {
         Arc::clone(if kind == TaskKind::Timeline { &TIMELINE_FORM } else { &REVIEW_FORM })
     }
 
-    fn read(&self, task: &Task, done: &[Done], object: &Value) -> Result<Answer, Vec<String>> {
+    fn read(&self, task: &Task, done: &[Done], object: &Value, room: usize) -> Result<Answer, Vec<String>> {
         match &task.view {
             View::Review(view) => review::judged(view, done, read(object)?),
-            View::Timeline(view) => timeline::answer(view, read(object)?),
+            View::Timeline(view) => timeline::answer(view, read(object)?, room),
             View::Plan(_) | View::Investigate(_) | View::Decide(_) | View::Report(_) => {
                 Err(vec![format!("a Critic reviews and keeps the Timeline; {} is neither", task.id)])
             }

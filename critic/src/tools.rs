@@ -104,7 +104,6 @@ fn spec(name: &str, description: &str, input_schema: &str) -> ToolSpec {
 #[async_trait]
 impl Tools for RecordTools {
     fn toolset(&self) -> Toolset {
-        let info = r#"{"type":"object","additionalProperties":false,"required":["domain"],"properties":{"domain":{"type":"string"},"tool":{"type":["string","null"],"description":"one tool of it; leave out for all"}}}"#;
         Toolset {
             name: "record".into(),
             about: "what the Experts of this investigation called, and what they saw".into(),
@@ -112,30 +111,27 @@ impl Tools for RecordTools {
                 spec(
                     "get_tool_call",
                     "The tool, arguments, status and size of a recorded tool call, and whose it was.",
-                    r#"{"type":"object","additionalProperties":false,"required":["call"],"properties":{"call":{"type":"string"}}}"#,
+                    r#"{"type":"object","properties":{"call":{"type":"string"}},"required":["call"]}"#,
                 ),
                 spec(
                     "get_tool_result",
                     "The whole result that a tool call returned, exactly as the Expert had it: a page from `offset`, lines \
-                     `from_line` to `to_line`, the value at a JSON `pointer`, the places where `search` occurs, or, \
-                     with `count`, how many items are at `pointer` (`by` the values of a field) or how often `search` \
-                     occurs there. With `pointer` and another of these, only the value at that pointer is read.",
+                     `from_line` to `to_line`, the value at a JSON `pointer`, the places where `search` occurs (from byte \
+                     `after` on), or, with `count`, how many items are at `pointer` (`by` the values of a field) or how often \
+                     `search` occurs there. With `pointer` and another of these, only the value at that pointer is read. \
+                     `arguments` adds the tool and its arguments.",
                     &format!(
-                        r#"{{"type":"object","additionalProperties":false,"required":["call"],"properties":{{"call":{{"type":"string"}},"arguments":{{"type":["boolean","null"],"description":"with the tool and its arguments"}},{}}}}}"#,
+                        r#"{{"type":"object","properties":{{"call":{{"type":"string"}},"arguments":{{"type":"boolean"}},{}}},"required":["call"]}}"#,
                         Asked::PROPERTIES
                     ),
                 ),
+                // `get_tool_info` is another name for it. It is not offered twice.
                 spec(
                     "get_toolset_info",
-                    "The toolset of an Expert with each tool's own documentation and schema.",
-                    info,
+                    "The documentation and schema of an Expert's tools, or of one `tool`.",
+                    r#"{"type":"object","properties":{"domain":{"type":"string"},"tool":{"type":"string"}},"required":["domain"]}"#,
                 ),
-                spec("get_tool_info", "The same as get_toolset_info.", info),
-                spec(
-                    "list_toolsets",
-                    "All toolsets by Expert.",
-                    r#"{"type":"object","additionalProperties":false,"properties":{}}"#,
-                ),
+                spec("list_toolsets", "All toolsets by Expert.", r#"{"type":"object","properties":{}}"#),
             ],
         }
     }

@@ -86,7 +86,7 @@ impl Brief for DirectorBrief {
         })
     }
 
-    fn read(&self, task: &Task, _done: &[Done], object: &Value) -> Result<Answer, Vec<String>> {
+    fn read(&self, task: &Task, _done: &[Done], object: &Value, _: usize) -> Result<Answer, Vec<String>> {
         match &task.view {
             View::Plan(view) => plan(view, read(object)?),
             View::Decide(_) => decide(read(object)?),
@@ -99,7 +99,7 @@ impl Brief for DirectorBrief {
 
     fn returned(&self, task: &Task, done: &[Done], object: &Value) -> String {
         let View::Plan(view) = &task.view else { return String::new() };
-        let Ok(Answer::Plan(plan)) = self.read(task, done, object) else { return String::new() };
+        let Ok(Answer::Plan(plan)) = self.read(task, done, object, 0) else { return String::new() };
         let left = left(view, done, &plan.takes_up);
         if left.is_empty() {
             return left;
@@ -145,10 +145,11 @@ fn roster(rank: u8, members: &[MemberState]) -> Section<'_> {
             let members: Vec<Value> = members
                 .iter()
                 .map(|m| {
-                    let trouble = m.trouble.as_deref().map(|t| one_line(t, TROUBLE));
-                    let mut shown = json!({"domain": m.domain, "description": one_line(&m.description, longest), "trouble": trouble});
-                    if let (Some(limit), Some(map)) = (&m.limit, shown.as_object_mut()) {
-                        map.insert("limit".to_owned(), one_line(limit, TROUBLE).into());
+                    let mut shown = json!({"domain": m.domain, "description": one_line(&m.description, longest)});
+                    for (key, text) in [("trouble", &m.trouble), ("limit", &m.limit)] {
+                        if let (Some(text), Some(map)) = (text, shown.as_object_mut()) {
+                            map.insert(key.to_owned(), one_line(text, TROUBLE).into());
+                        }
                     }
                     shown
                 })

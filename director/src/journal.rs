@@ -12,7 +12,7 @@ const LONGEST: usize = 4096;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct JournalTools;
 
-const SCHEMA: &str = r#"{"type":"object","additionalProperties":false,"required":["kind","text"],"properties":{"kind":{"enum":["decision","observation","finding","question","action","hypothesis"],"description":"decision: a strategic choice; observation: a pattern noticed; finding: a confirmed fact; question: an open item; action: a step taken or planned; hypothesis: a working theory"},"text":{"type":"string","description":"one short note"},"priority":{"enum":["low","medium","high","critical",null]},"follow_ups":{"type":"array","items":{"type":"string"}},"citations":{"type":"array","items":{"type":"string"},"description":"ids of findings"},"supersedes":{"type":"array","items":{"type":"integer"},"description":"the numbers of the entries that this one corrects"}}}"#;
+const SCHEMA: &str = r#"{"type":"object","required":["kind","text"],"properties":{"kind":{"enum":["decision","observation","finding","question","action","hypothesis"],"description":"decision: a strategic choice; observation: a pattern noticed; finding: a confirmed fact; question: an open item; action: a step taken or planned; hypothesis: a working theory"},"text":{"type":"string"},"priority":{"enum":["low","medium","high","critical"]},"follow_ups":{"type":"array","items":{"type":"string"}},"citations":{"type":"array","items":{"type":"string"},"description":"ids of findings"},"supersedes":{"type":"array","items":{"type":"integer"},"description":"numbers of entries"}}}"#;
 
 #[async_trait]
 impl Tools for JournalTools {
@@ -22,7 +22,7 @@ impl Tools for JournalTools {
             about: "your structured working memory; every other agent reads it".into(),
             tools: vec![ToolSpec {
                 name: JOURNAL_TOOL.into(),
-                description: "Adds an entry to your Journal. Write often and keep it short. Entries stay as they are; correct them by another that supersedes them. The result gives the entry's number.".into(),
+                description: "Adds an entry to your Journal. One short note. Entries stay as they are; correct them by another that supersedes them. The result gives its number.".into(),
                 input_schema: SCHEMA.into(),
                 repeatable: false,
             }],

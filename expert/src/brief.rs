@@ -4,9 +4,10 @@ use std::sync::{Arc, LazyLock};
 
 use casebook_agent::model::brief::{Brief, Briefing};
 use casebook_agent::model::data::section;
-use casebook_agent::model::prompt::{JOURNAL_READ, Prompt, Section, Written, channels, lay_out, scaled};
+use casebook_agent::model::prompt::{JOURNAL_READ, Prompt, SERVERS, Section, Written, channels, lay_out, scaled};
 use casebook_agent::model::schema::AnswerForm;
 use casebook_agent::reasoner::Done;
+use casebook_protocol::tool::server_of;
 use casebook_protocol::{Answer, ExpertView, FindingDraft, HostCoverage, SourceInfo, Task, TaskKind, View, one_line};
 use casebook_trust::rule::{CAP_SINGLE_SOURCE, CAP_UNSUPPORTED, TIMELINE_THRESHOLD};
 use serde_json::{Value, json};
@@ -31,24 +32,36 @@ static FORM: LazyLock<Arc<AnswerForm>> = LazyLock::new(|| {
     Arc::new(AnswerForm::of::<InvestigateForm>("investigate", "The findings that answer the question."))
 });
 
-static SYSTEM: LazyLock<String> = LazyLock::new(|| {
+static SYSTEM: LazyLock<String> = LazyLock::new(|| system(""));
+/// For an Expert with tools of other servers.
+static SYSTEM_WITH_SERVERS: LazyLock<String> = LazyLock::new(|| system(SERVERS));
+
+fn system(servers: &str) -> String {
     let [unsupported, single, threshold] =
         [CAP_UNSUPPORTED, CAP_SINGLE_SOURCE, TIMELINE_THRESHOLD].map(|score| format!("{score:.2}"));
-    INVESTIGATE.render(&[("unsupported", &unsupported), ("single", &single), ("threshold", &threshold)])
-});
+    INVESTIGATE.render(&[
+        ("unsupported", &unsupported),
+        ("single", &single),
+        ("threshold", &threshold),
+        ("servers", servers),
+    ])
+}
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ExpertBrief;
 
 impl Brief for ExpertBrief {
     fn brief(&self, task: &Task, room: usize) -> Briefing {
-        let sections = match &task.view {
-            View::Investigate(view) => sections(task, view, room),
+        let (system, sections) = match &task.view {
+            View::Investigate(view) => {
+                let servers = view.toolset.tools.iter().any(|tool| server_of(&tool.name).is_some());
+                (if servers { &SYSTEM_WITH_SERVERS } else { &SYSTEM }, sections(task, view, room))
+            }
             // Cannot happen, because queues separate the roles. `read` rejects the answer.
-            _ => Vec::new(),
+            _ => (&SYSTEM, Vec::new()),
         };
-        let parts = lay_out(&sections, room.saturating_sub(SYSTEM.len()));
-        Briefing { prompt: INVESTIGATE.name().to_owned(), system: SYSTEM.clone(), parts }
+        let parts = lay_out(&sections, room.saturating_sub(system.len()));
+        Briefing { prompt: INVESTIGATE.name().to_owned(), system: system.to_string(), parts }
     }
 
     fn form(&self, _: TaskKind) -> Arc<AnswerForm> {
@@ -61,7 +74,7 @@ impl Brief for ExpertBrief {
         casebook_trust::injection::known();
     }
 
-    fn read(&self, task: &Task, done: &[Done], object: &Value) -> Result<Answer, Vec<String>> {
+    fn read(&self, task: &Task, done: &[Done], object: &Value, _: usize) -> Result<Answer, Vec<String>> {
         match &task.view {
             View::Investigate(_) => {
                 let taken = read::findings(done, casebook_agent::model::form::read(object)?)?;

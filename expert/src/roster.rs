@@ -113,14 +113,29 @@ impl Seen {
         }
     }
 
+    /// For the Director, who sees the records, hosts and times of all sources elsewhere, and the notes of those that
+    /// findings rest on.
+    fn briefly(&self) -> String {
+        let id = one_line(&self.source, 80);
+        if self.coverage.is_empty() {
+            return format!("{id} ({})", self.about());
+        }
+        format!("{id} ({}, {})", self.format.words(), self.written_by())
+    }
+
+    fn written_by(&self) -> String {
+        let by = one_line(self.known_as(), 80);
+        if self.confirmed { format!("by {by}") } else { format!("probably by {by}") }
+    }
+
     fn about(&self) -> String {
         let period = match (self.first_time, self.last_time) {
             (Some(first), Some(last)) => format!("{} to {}", second(first), second(last)),
             _ => "without times".to_owned(),
         };
         let damage = if self.malformed > 0 { format!(", {} of them malformed", self.malformed) } else { String::new() };
-        let by = one_line(self.known_as(), 80);
-        let by = if self.confirmed { format!("by {by}") } else { format!("probably by {by} (a guess)") };
+        let guess = if self.confirmed { "" } else { " (a guess)" };
+        let by = format!("{}{guess}", self.written_by());
         let notes = self.notes.iter().take(NOTES).map(|note| format!("; {}", one_line(note, NOTE)));
         let notes: String = notes.collect();
         format!("{}{damage}, {}, {by}, {period}{notes}", records(self.records), self.format.words())
@@ -136,7 +151,7 @@ pub fn members(catalog: &Arc<Catalog>) -> Vec<TeamMember> {
     let team_member = |(domain, sources): (Domain, Vec<Seen>)| {
         let tools = over_files(catalog, &sources);
         let toolset = results::with(tools.toolset());
-        let description = description(&domain, None, &sources);
+        let description = description(None, &sources);
         let definition = preset(&domain).cloned();
         let sources = sources.iter().map(Seen::info).collect();
         let member = Member { domain, description, sources, toolset, covers: Vec::new(), one_call: None };
@@ -151,9 +166,9 @@ pub(crate) fn over_files(catalog: &Arc<Catalog>, sources: &[Seen]) -> Arc<dyn To
 }
 
 /// The text that the Director reads about an Expert. `known` is from its definition.
-pub(crate) fn description(domain: &Domain, known: Option<&str>, sources: &[Seen]) -> String {
-    let seen: Vec<String> = sources.iter().map(|s| format!("{} ({})", one_line(&s.source, 80), s.about())).collect();
-    let reads = format!("Reads what {domain} sources recorded: {}.", seen.join("; "));
+pub(crate) fn description(known: Option<&str>, sources: &[Seen]) -> String {
+    let seen: Vec<String> = sources.iter().map(Seen::briefly).collect();
+    let reads = format!("Reads {}.", seen.join("; "));
     match known {
         None => reads,
         Some(known) if sources.is_empty() => one_line(known, 1000),

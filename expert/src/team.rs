@@ -307,7 +307,7 @@ fn team_member(
     }
     let tools: Arc<dyn Tools> = Arc::new(Joined(parts));
     let known = Some(expert.description.as_str()).filter(|text| !text.trim().is_empty());
-    let mut description = description(&expert.name, known, seen);
+    let mut description = description(known, seen);
     for gone in gone {
         description.push_str(&format!(" Server {}: {}.", gone.source, gone.about));
     }

@@ -1,12 +1,12 @@
 use std::collections::BTreeSet;
 
-use casebook_agent::model::data::section;
+use casebook_agent::model::data::{section, text_section};
 use casebook_agent::model::form::Faults;
 use casebook_agent::model::prompt::{JOURNAL_READ, Section, Written, channels, scaled};
 use casebook_agent::reasoner::Done;
 use casebook_protocol::{
-    Answer, CallId, CallStatus, CheckedFinding, Citation, Domain, DomainToolset, FindingId, Judgement, LeadDraft,
-    Locator, MAX_LEADS, ReviewDraft, ReviewView, Score, one_line,
+    Answer, CallId, CallStatus, CheckedFinding, Citation, CitationCheck, Domain, DomainToolset, FindingId, Judgement,
+    LeadDraft, Locator, MAX_LEADS, ReviewDraft, ReviewView, Score, one_line,
 };
 use serde_json::{Map, Value, json};
 
@@ -52,8 +52,11 @@ fn toolsets(toolsets: &[DomainToolset]) -> Section<'_> {
             None => same.push((&one.toolset.name, tools, vec![&one.domain])),
         }
     }
-    let shown = same.iter().map(|(name, tools, domains)| json!({"domains": domains, "toolset": name, "tools": tools}));
-    Section::fixed(section("toolsets", &shown.collect()))
+    let line = |(name, tools, domains): &(&str, Vec<&str>, Vec<&Domain>)| {
+        let domains: Vec<&str> = domains.iter().map(|domain| domain.as_str()).collect();
+        format!("{name} of {}: {}", domains.join(", "), tools.join(", "))
+    };
+    Section::fixed(text_section("toolsets", &same.iter().map(line).collect::<Vec<_>>().join("\n")))
 }
 
 fn earlier(rank: u8, findings: &[CheckedFinding]) -> Section<'_> {
@@ -88,15 +91,11 @@ fn findings(rank: u8, findings: &[CheckedFinding]) -> Section<'_> {
 fn shown(checked: &CheckedFinding, (texts, quotes): (usize, usize)) -> Value {
     let (finding, draft) = (&checked.finding, &checked.finding.draft);
     let check = &checked.checked;
-    let checks: Vec<Value> = check
-        .citations
-        .iter()
-        .map(|c| json!({"holds": c.holds, "note": one_line(&c.note, quotes.max(80)), "sources": c.sources}))
-        .collect();
+    let checks = check.citations.iter().map(Some).chain(std::iter::repeat(None));
+    let citations = draft.citations.iter().zip(checks);
     let faults: Vec<String> = check.faults.iter().take(8).map(|f| one_line(f, 200)).collect();
     let mut shown = json!({
         "id": finding.id,
-        "domain": finding.domain,
         "kind": draft.kind,
         "claim": one_line(&draft.claim, texts),
         "time": draft.time.as_ref().map(channels::time),
@@ -104,16 +103,23 @@ fn shown(checked: &CheckedFinding, (texts, quotes): (usize, usize)) -> Value {
         "weight": draft.weight,
         "about_alert": draft.about_alert,
         "confidence": draft.confidence,
-        "citations": draft.citations.iter().map(|c| cited(c, quotes)).collect::<Vec<_>>(),
-        "check": {"valid": check.valid(), "citations": checks, "faults": faults},
+        "technique": draft.technique.as_ref().map(|technique| one_line(technique, 40)),
+        "citations": citations.map(|(c, check)| cited(c, check, quotes)).collect::<Vec<_>>(),
+        "faults": faults,
+        "invalid": !check.valid(),
     });
-    if let (Some(technique), Some(map)) = (&draft.technique, shown.as_object_mut()) {
-        map.insert("technique".to_owned(), one_line(technique, 40).into());
+    if let Some(map) = shown.as_object_mut() {
+        map.retain(|_, value| said(value));
     }
     shown
 }
 
-fn cited(citation: &Citation, quotes: usize) -> Value {
+/// False for what the prompt says is left out.
+fn said(value: &Value) -> bool {
+    !(value.is_null() || *value == Value::Bool(false) || value.as_array().is_some_and(Vec::is_empty))
+}
+
+fn cited(citation: &Citation, check: Option<&CitationCheck>, quotes: usize) -> Value {
     let place = |at: &Locator| match at {
         Locator::Pointer(pointer) => one_line(pointer, 200),
         Locator::Line(line) => format!("line {line}"),
@@ -143,6 +149,12 @@ fn cited(citation: &Citation, quotes: usize) -> Value {
     };
     add("kind", kind.into());
     add("at", place(at).into());
+    if let Some(check) = check {
+        add("fails", (!check.holds).into());
+        add("check", one_line(&check.note, quotes.max(80)).into());
+        add("sources", json!(check.sources));
+    }
+    shown.retain(|_, value| said(value));
     Value::Object(shown)
 }
 

@@ -12,12 +12,12 @@ const FATE: &str = "; they stay on the Timeline as they are";
 
 pub(super) fn sections(view: &TimelineView, room: usize) -> Vec<Section<'_>> {
     let mut sections = vec![channels::journal(2, scaled(JOURNAL_READ, room), &view.journal).cached()];
-    sections.extend(view.previous.as_ref().map(|previous| channels::rewritten(previous, &view.ranks, FATE)));
+    sections.extend(view.previous.as_ref().map(|previous| channels::rewritten(room, previous, &view.ranks, FATE)));
     sections.push(channels::review(1, scaled(channels::REVIEW, room), &view.review));
     sections
 }
 
-pub(super) fn answer(view: &TimelineView, form: TimelineForm) -> Result<Answer, Vec<String>> {
+pub(super) fn answer(view: &TimelineView, form: TimelineForm, room: usize) -> Result<Answer, Vec<String>> {
     let known = known(view);
     let mut faults = Faults::default();
     let mut events: Vec<EventDraft> = Vec::new();
@@ -39,7 +39,7 @@ pub(super) fn answer(view: &TimelineView, form: TimelineForm) -> Result<Answer, 
         event.map(as_before)
     };
     let mut before: Vec<EventDraft> = form.keep.iter().enumerate().filter_map(kept).collect();
-    before.extend(not_shown(view, &events, &before));
+    before.extend(not_shown(view, room, &events, &before));
     // A changed event replaces the one that was kept.
     let written: BTreeSet<FindingId> = events.iter().flat_map(|event| event.findings.clone()).collect();
     before.iter_mut().for_each(|event| event.findings.retain(|id| !written.contains(id)));
@@ -52,10 +52,10 @@ pub(super) fn answer(view: &TimelineView, form: TimelineForm) -> Result<Answer, 
 
 /// Previous events that neither the prompt nor the answer has. The Critic did not see them, so it did not drop
 /// them.
-fn not_shown(view: &TimelineView, written: &[EventDraft], kept: &[EventDraft]) -> Vec<EventDraft> {
+fn not_shown(view: &TimelineView, room: usize, written: &[EventDraft], kept: &[EventDraft]) -> Vec<EventDraft> {
     let Some(previous) = &view.previous else { return Vec::new() };
     let answered: BTreeSet<&FindingId> = written.iter().chain(kept).flat_map(|e| &e.findings).collect();
-    let shown = channels::kept_events(previous, &view.ranks);
+    let shown = channels::kept_events(room, previous, &view.ranks);
     let unseen = previous.events.iter().zip(shown).filter(|(_, shown)| !shown).map(|(event, _)| event);
     unseen.filter(|event| !event.findings.iter().any(|id| answered.contains(id))).map(as_before).collect()
 }

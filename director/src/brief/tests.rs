@@ -162,10 +162,10 @@ fn a_long_story_is_bounded_and_what_is_left_out_is_said() {
 fn a_question_goes_to_experts_that_there_are() {
     let task = task(view("x", 1), View::Plan);
     let object = json!({"question": " who? ", "to": ["endpoint", "endpoint"], "follow": ["a", ""]});
-    let Ok(Answer::Plan(Plan { question, .. })) = DirectorBrief.read(&task, &[], &object) else { panic!() };
+    let Ok(Answer::Plan(Plan { question, .. })) = DirectorBrief.read(&task, &[], &object, AMPLE) else { panic!() };
     assert_eq!((question.text.as_str(), question.to.len(), question.follow.len()), ("who?", 1, 1));
     let object = json!({"question": " ", "to": ["cloud"], "follow": []});
-    let faults = DirectorBrief.read(&task, &[], &object).unwrap_err();
+    let faults = DirectorBrief.read(&task, &[], &object, AMPLE).unwrap_err();
     assert_eq!(
         faults,
         ["/question: is empty; write a sentence", "/to/0: \"cloud\" is not on the roster: write some of endpoint"]
@@ -179,9 +179,11 @@ fn a_report_rests_on_findings_that_there_are() {
         json!({"verdict": "inconclusive", "summary": "s", "root_cause": "r", "actions": ["a"], "open_questions": [],
             "findings": ["r1-endpoint-1", "r1-endpoint-9", "r1-endpoint-1", id]})
     };
-    let Ok(Answer::Report(conclusion)) = DirectorBrief.read(&task, &[], &report("r1-endpoint-0")) else { panic!() };
+    let Ok(Answer::Report(conclusion)) = DirectorBrief.read(&task, &[], &report("r1-endpoint-0"), AMPLE) else {
+        panic!()
+    };
     assert_eq!(conclusion.findings.len(), 3);
-    let faults = DirectorBrief.read(&task, &[], &report("r9-cloud-1")).unwrap_err();
+    let faults = DirectorBrief.read(&task, &[], &report("r9-cloud-1"), AMPLE).unwrap_err();
     assert!(
         faults[0].starts_with("/findings/3: expected the id of a finding in the sections, got \"r9-cloud-1\""),
         "{faults:?}"
@@ -191,10 +193,10 @@ fn a_report_rests_on_findings_that_there_are() {
 #[test]
 fn a_decision_has_a_reason() {
     let task = task(view("x", 1), View::Decide);
-    let answer = DirectorBrief.read(&task, &[], &json!({"next": "advance", "reason": "done"}));
+    let answer = DirectorBrief.read(&task, &[], &json!({"next": "advance", "reason": "done"}), AMPLE);
     assert!(matches!(answer, Ok(Answer::Decide(_))), "{answer:?}");
-    assert!(DirectorBrief.read(&task, &[], &json!({"next": "advance", "reason": ""})).is_err());
-    assert!(DirectorBrief.read(&task, &[], &json!({"next": "leave", "reason": "x"})).is_err());
+    assert!(DirectorBrief.read(&task, &[], &json!({"next": "advance", "reason": ""}), AMPLE).is_err());
+    assert!(DirectorBrief.read(&task, &[], &json!({"next": "leave", "reason": "x"}), AMPLE).is_err());
 }
 
 #[test]
@@ -207,7 +209,7 @@ fn a_stray_task_is_refused() {
     }));
     let stray = Task { id: TaskId::of(1, TaskKind::Timeline, None), view: stray, ..task(view("x", 0), View::Plan) };
     assert!(DirectorBrief.brief(&stray, AMPLE).parts.is_empty());
-    assert!(DirectorBrief.read(&stray, &[], &json!({})).is_err());
+    assert!(DirectorBrief.read(&stray, &[], &json!({}), AMPLE).is_err());
 }
 
 #[test]
@@ -220,10 +222,8 @@ fn wire_schemas_are_what_every_provider_takes() {
     assert_eq!(
         *form.wire.value(),
         json!({"type": "object", "additionalProperties": false, "required": ["next", "reason"], "properties": {
-            "next": {"type": "string", "enum": ["stay", "advance"],
-                "description": "stay: another round in this phase; advance: on to the next phase"},
-            "reason": {"type": "string",
-                "description": "What is settled, what is open, and why another round would or would not help."},
+            "next": {"type": "string", "enum": ["stay", "advance"]},
+            "reason": {"type": "string"},
         }})
     );
     assert!(form.faults(&json!({"next": "stay", "reason": "r"})).is_empty());

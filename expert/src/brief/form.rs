@@ -1,4 +1,4 @@
-//! The form of an Expert's answer. Comments on fields are what the model reads.
+//! The form of an Expert's answer. Comments on fields are what the model reads, if the prompt does not say it.
 
 use casebook_agent::model::form::{TimeForm, described, one_of, plain};
 use casebook_protocol::{Bearing, EntityKind, FindingKind, Weight, closed};
@@ -8,7 +8,6 @@ use serde::Deserialize;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct InvestigateForm {
-    /// The findings, the most telling first; empty when the evidence holds nothing on the question.
     pub findings: Vec<FindingForm>,
 }
 
@@ -17,11 +16,8 @@ pub(super) struct InvestigateForm {
 pub(super) struct FindingForm {
     #[schemars(schema_with = "one_of::<FindingKind>")]
     pub kind: FindingKind,
-    /// One sentence, names in `backquotes`.
     pub claim: String,
-    /// Needed for an occurrence.
     pub time: Option<TimeForm>,
-    /// What it is about.
     #[serde(default)]
     pub entities: Vec<EntityForm>,
     #[schemars(schema_with = "one_of::<Bearing>")]
@@ -30,13 +26,13 @@ pub(super) struct FindingForm {
     pub weight: Weight,
     #[serde(default)]
     pub about_alert: bool,
-    /// MITRE ATT&CK id, or null.
+    /// MITRE ATT&CK id.
     pub technique: Option<String>,
     #[schemars(range(min = 0.0, max = 1.0))]
     pub confidence: f64,
     #[serde(default)]
     pub citations: Vec<CitationForm>,
-    /// What would settle what stays open, or null.
+    /// What would settle what stays open.
     pub look_next: Option<String>,
 }
 
@@ -45,7 +41,6 @@ pub(super) struct FindingForm {
 pub(super) struct EntityForm {
     #[schemars(schema_with = "plain::<EntityKind>")]
     pub kind: EntityKind,
-    /// As the evidence writes it.
     pub value: String,
 }
 
@@ -62,18 +57,13 @@ closed! {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CitationForm {
-    #[schemars(schema_with = "one_of::<CitationKind>")]
+    #[schemars(schema_with = "plain::<CitationKind>")]
     pub kind: CitationKind,
     pub call: String,
-    /// JSON pointer such as /records/0/raw; `line 3` of a text.
     pub at: String,
-    /// For literal, else null.
     pub quote: Option<String>,
-    /// For count and aggregate, else null.
     pub value: Option<String>,
-    /// For absence: start of the window claimed, UTC; null for all of the evidence.
     pub from: Option<String>,
-    /// For absence: its end.
     pub to: Option<String>,
 }
 

@@ -85,7 +85,7 @@ fn answer(citations: &[Value]) -> Value {
 
 fn read_one(done: &[Done], object: &Value) -> Result<FindingDraft, Vec<String>> {
     assert_eq!(ExpertBrief.form(task("x", 1).view.kind()).faults(object), Vec::<String>::new());
-    match ExpertBrief.read(&task("x", 1), done, object)? {
+    match ExpertBrief.read(&task("x", 1), done, object, AMPLE)? {
         Answer::Investigate(mut drafts) => Ok(drafts.remove(0)),
         other => panic!("{other:?}"),
     }
@@ -215,7 +215,7 @@ fn only_faulty_findings_come_back_and_corrections_take_their_places() {
 
 #[test]
 fn an_answer_without_findings_is_one_and_a_stray_task_is_refused() {
-    let none = ExpertBrief.read(&task("x", 1), &[], &json!({"findings": []}));
+    let none = ExpertBrief.read(&task("x", 1), &[], &json!({"findings": []}), AMPLE);
     assert_eq!(none, Ok(Answer::Investigate(vec![])));
     let mut stray = task("x", 1);
     stray.view = View::Timeline(Box::new(casebook_protocol::TimelineView {
@@ -225,7 +225,7 @@ fn an_answer_without_findings_is_one_and_a_stray_task_is_refused() {
         previous: None,
     }));
     assert!(ExpertBrief.brief(&stray, AMPLE).parts.is_empty());
-    assert!(ExpertBrief.read(&stray, &[], &json!({"findings": []})).is_err());
+    assert!(ExpertBrief.read(&stray, &[], &json!({"findings": []}), AMPLE).is_err());
 }
 
 proptest! {

@@ -37,10 +37,13 @@ pub fn task_sections(request: &Request) -> Vec<(&str, &str)> {
     request.task_parts().iter().flat_map(|part| sections(part)).collect()
 }
 
+/// The text of a section.
+pub fn section<'r>(request: &'r Request, name: &str) -> Option<&'r str> {
+    task_sections(request).into_iter().find(|(found, _)| *found == name).map(|(_, content)| content)
+}
+
 pub fn json_section(request: &Request, name: &str) -> Option<Value> {
-    let sections = task_sections(request);
-    let (_, content) = sections.into_iter().find(|(found, _)| *found == name)?;
-    serde_json::from_str(content).ok()
+    serde_json::from_str(section(request, name)?).ok()
 }
 
 fn is_name(name: &str) -> bool {

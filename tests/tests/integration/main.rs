@@ -66,3 +66,4 @@ mod telemetry;
 mod tidy;
 mod tools;
 mod views;
+mod windows;

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::cited::finding;
 use crate::forms::{Slip, brain, investigated, sloppy};
 
-fn requests(lab: &Lab, kind: TaskKind) -> Vec<Arc<Request>> {
+pub(crate) fn requests(lab: &Lab, kind: TaskKind) -> Vec<Arc<Request>> {
     let all = lab.server.log().captured();
     all.iter().filter(|one| one.kind == Some(kind)).map(|one| Arc::clone(&one.request)).collect()
 }
@@ -261,8 +261,7 @@ fn expert_looks_up_its_own_earlier_findings_and_its_prompt_does_not_show_them() 
 fn last_task_sees_every_credible_finding_and_the_director_sees_entities() {
     let (lab, report) = investigated(Brain { rounds: 3, ..brain() }, FORMS[7]);
     let request = requests(&lab, TaskKind::Report).pop().unwrap();
-    let lines = prompt::json_section(&request, "credible").unwrap();
-    let lines: Vec<&str> = lines.as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let lines: Vec<&str> = prompt::section(&request, "credible").unwrap().lines().collect();
     let credible = report.findings.iter().filter(|f| f.score.is_some_and(|score| score.get() >= 0.5));
     for found in credible {
         let id = format!("{} ", found.finding.id);
@@ -371,8 +370,8 @@ fn notes_on_a_source_reach_critic_director_and_report() {
         "above the Timeline: {before}"
     );
     for kind in [TaskKind::Review, TaskKind::Decide] {
-        let shown = prompt::json_section(&requests(&lab, kind)[0], "source_notes").unwrap();
-        let shown = shown.to_string();
+        let all = requests(&lab, kind);
+        let shown = prompt::section(&all[0], "source_notes").unwrap();
         assert!(shown.contains("no year") && shown.contains("not loaded: 7z archive"), "{kind:?}: {shown}");
     }
 }

@@ -26,10 +26,11 @@ pub trait Brief: Send + Sync + 'static {
     fn form(&self, kind: TaskKind) -> Arc<AnswerForm>;
 
     /// The answer in `object`, which matches the schema of the form. `done` are the finished tool calls of the task.
+    /// `room` is the room of the prompt that it answers, because what the prompt left out depends on it.
     ///
     /// # Errors
     /// Other faults, each with its place and what to write instead.
-    fn read(&self, task: &Task, done: &[Done], object: &Value) -> Result<Answer, Vec<String>>;
+    fn read(&self, task: &Task, done: &[Done], object: &Value, room: usize) -> Result<Answer, Vec<String>>;
 
     /// What to say about the findings in `object` that code would cap for their form; empty if there are none. It is
     /// said once for each task.

@@ -1,7 +1,9 @@
 //! The conversation of a task with a language model, as a pure function: the next step follows from the task, its
 //! prompt and what it has done. A task that is repeated after a crash makes the same requests up to that point.
 
-use casebook_protocol::{Answer, ArtifactId, CallId, CallStatus, ModelCallId, Purpose, Task, ToolSpec, Usage, View};
+use casebook_protocol::{
+    Answer, ArtifactId, CallId, CallStatus, ModelCall, ModelCallId, Purpose, Task, ToolSpec, Usage, View,
+};
 use serde_json::Value;
 
 use crate::model::brief::{Brief, Briefing};
@@ -104,7 +106,7 @@ impl Dialogue<'_> {
             Reading::Object(object) => {
                 let mut faults = form.faults(&object);
                 if faults.is_empty() {
-                    match self.brief.read(self.task, &self.past.done, &object) {
+                    match self.brief.read(self.task, &self.past.done, &object, self.room_of(call, &walk.messages)) {
                         Ok(answer) => return self.answered(walk, reply, made, object, answer),
                         Err(more) => faults = more,
                     }
@@ -119,6 +121,13 @@ impl Dialogue<'_> {
             }
             Reading::Nothing(fault) => self.faulty(walk, reply, made, call.purpose, &[fault]),
         }
+    }
+
+    /// The room of the prompt that a reply answers.
+    fn room_of(&self, call: &ModelCall, messages: &[Entry]) -> usize {
+        let mut chain = self.selected.chain.iter();
+        let replied = chain.clone().find(|profile| profile.name == call.model).or_else(|| chain.next());
+        replied.map_or(0, |profile| fit::room(self, profile, &self.frame(profile, call.purpose, messages)))
     }
 
     /// The finished calls of a turn, in order.

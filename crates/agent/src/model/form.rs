@@ -24,7 +24,7 @@ pub fn described<T: Closed>(about: &str) -> Schema {
 
 /// The schema of a closed set with self-explanatory names.
 pub fn plain<T: Closed>(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"type": "string", "enum": names::<T>(), "description": ""})
+    json_schema!({"type": "string", "enum": names::<T>()})
 }
 
 fn names<T: Closed>() -> Vec<&'static str> {
@@ -109,9 +109,9 @@ pub fn moment(place: &str, text: &str, faults: &mut Faults) -> Option<Timestamp>
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TimeForm {
-    /// UTC, copied from the cited record.
+    /// UTC.
     pub at: String,
-    /// The end of a period, or null.
+    /// The end of a period.
     pub until: Option<String>,
     #[schemars(schema_with = "plain::<Precision>")]
     pub precision: Precision,

@@ -8,6 +8,9 @@ pub mod channels;
 /// The text about the team, the Journal and the sections in every prompt.
 const TEAM: &str = include_str!("../../prompts/team.md");
 
+/// What an Expert with tools of other servers must know about them. It fills `{{servers}}`, which is empty for others.
+pub const SERVERS: &str = include_str!("../../prompts/servers.md");
+
 /// The room of a prompt, in bytes, for which the limits of sections are meant. A model with more room sees more.
 const ROOM: usize = 200_000;
 

@@ -10,7 +10,7 @@ use casebook_trust::rule::{CAP_SINGLE_SOURCE, CAP_UNSUPPORTED, TIMELINE_THRESHOL
 use serde_json::Value;
 
 use crate::model::brief::{Brief, Briefing};
-use crate::model::prompt::Prompt;
+use crate::model::prompt::{Prompt, SERVERS};
 use crate::model::schema::AnswerForm;
 use crate::reasoner::Done;
 
@@ -34,7 +34,7 @@ struct Custom {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prompts(BTreeMap<TaskKind, Custom>);
 
-fn fills() -> [(&'static str, String); 9] {
+fn fills() -> [(&'static str, String); 10] {
     let score = |score: f64| format!("{score:.2}");
     [
         ("credibility", CREDIBILITY_RUBRIC.to_owned()),
@@ -46,6 +46,7 @@ fn fills() -> [(&'static str, String); 9] {
         ("gaps", MAX_GAPS.to_string()),
         ("leads", MAX_LEADS.to_string()),
         ("events", MAX_EVENTS.to_string()),
+        ("servers", SERVERS.to_owned()),
     ]
 }
 
@@ -111,19 +112,24 @@ pub struct Reworded {
 }
 
 impl Reworded {
-    fn worded(&self, task: &Task, room: usize) -> Briefing {
-        let custom = self.prompts.as_ref().and_then(|prompts| prompts.0.get(&task.view.kind()));
-        let Some(custom) = custom else { return self.brief.brief(task, room) };
-        let usual = self.brief.brief(task, room);
-        let longer = custom.system.len().saturating_sub(usual.system.len());
-        let briefing = if longer == 0 { usual } else { self.brief.brief(task, room.saturating_sub(longer)) };
-        Briefing { prompt: custom.name.clone(), system: custom.system.clone(), ..briefing }
+    fn custom(&self, task: &Task) -> Option<&Custom> {
+        self.prompts.as_ref().and_then(|prompts| prompts.0.get(&task.view.kind()))
+    }
+
+    /// The room that is left for the usual prompt.
+    fn rest(&self, task: &Task, room: usize) -> usize {
+        let room = room.saturating_sub(self.added.len());
+        let longer = |custom: &Custom| custom.system.len().saturating_sub(self.brief.brief(task, room).system.len());
+        room.saturating_sub(self.custom(task).map_or(0, longer))
     }
 }
 
 impl Brief for Reworded {
     fn brief(&self, task: &Task, room: usize) -> Briefing {
-        let mut briefing = self.worded(task, room.saturating_sub(self.added.len()));
+        let mut briefing = self.brief.brief(task, self.rest(task, room));
+        if let Some(custom) = self.custom(task) {
+            (briefing.prompt, briefing.system) = (custom.name.clone(), custom.system.clone());
+        }
         briefing.system.push_str(&self.added);
         briefing
     }
@@ -136,8 +142,8 @@ impl Brief for Reworded {
         self.brief.ready();
     }
 
-    fn read(&self, task: &Task, done: &[Done], object: &Value) -> Result<Answer, Vec<String>> {
-        self.brief.read(task, done, object)
+    fn read(&self, task: &Task, done: &[Done], object: &Value, room: usize) -> Result<Answer, Vec<String>> {
+        self.brief.read(task, done, object, self.rest(task, room))
     }
 
     fn returned(&self, task: &Task, done: &[Done], object: &Value) -> String {
@@ -187,7 +193,7 @@ mod tests {
             unreachable!("nothing is asked")
         }
 
-        fn read(&self, _: &Task, _: &[Done], _: &Value) -> Result<Answer, Vec<String>> {
+        fn read(&self, _: &Task, _: &[Done], _: &Value, _: usize) -> Result<Answer, Vec<String>> {
             Err(Vec::new())
         }
 

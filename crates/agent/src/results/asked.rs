@@ -24,7 +24,7 @@ pub struct Asked {
 
 impl Asked {
     /// The arguments as JSON Schema, to be inserted after the tool's own properties.
-    pub const PROPERTIES: &str = r#""pointer":{"type":["string","null"]},"search":{"type":["string","null"]},"after":{"type":["integer","null"],"minimum":0,"description":"search from this byte on"},"offset":{"type":["integer","null"],"minimum":0},"length":{"type":["integer","null"],"minimum":1},"from_line":{"type":["integer","null"],"minimum":1},"to_line":{"type":["integer","null"],"minimum":1},"count":{"type":["boolean","null"]},"by":{"type":["string","null"]}"#;
+    pub const PROPERTIES: &str = r#""pointer":{"type":"string"},"search":{"type":"string"},"after":{"type":"integer"},"offset":{"type":"integer"},"length":{"type":"integer"},"from_line":{"type":"integer"},"to_line":{"type":"integer"},"count":{"type":"boolean"},"by":{"type":"string"}"#;
 
     /// Splits arguments into those of the tool, which `own` names, and a look.
     pub fn read<T: DeserializeOwned>(arguments: &str, own: &[&str]) -> Result<(T, Self), serde_json::Error> {

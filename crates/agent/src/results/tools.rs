@@ -33,28 +33,28 @@ const CALCULATE: &str = "calculate";
 const ABOUT: [(&str, &str, &str); 4] = [
     (
         CALCULATE,
-        "Computes with values in results of earlier calls, each at its JSON pointer: `sum`; `difference` (first less second) \
-         and `ratio` of two; `duration` in seconds between two times; `rate` per hour (number, time, time). Cite it as \
-         `aggregate` at `/value`.",
-        r#"{"type":"object","additionalProperties":false,"required":["op","values"],"properties":{"op":{"enum":["sum","difference","ratio","duration","rate"]},"values":{"type":"array","items":{"type":"object","additionalProperties":false,"required":["call","at"],"properties":{"call":{"type":"string"},"at":{"type":"string"}}}}}}"#,
+        "Computes with values at JSON pointers in results: `sum`; `difference` (first less second) and `ratio` of \
+         two; `duration` in seconds between two times; `rate` per hour (number, time, time). Cite it as `aggregate` \
+         at `/value`.",
+        r#"{"type":"object","properties":{"op":{"enum":["sum","difference","ratio","duration","rate"]},"values":{"type":"array","items":{"type":"object","properties":{"call":{"type":"string"},"at":{"type":"string"}},"required":["call","at"]}}},"required":["op","values"]}"#,
     ),
     (
         SEARCH,
-        "Finds `text`, as written and then in any letter case, in the whole result of an earlier call that was cut, or in the \
-         value at `pointer`. Cite the earlier call at the hit's `at`, never this one.",
-        r#"{"type":"object","additionalProperties":false,"required":["call","text"],"properties":{"call":{"type":"string"},"text":{"type":"string"},"pointer":{"type":["string","null"]},"after":{"type":["integer","null"],"minimum":0,"description":"from this byte on"},"limit":{"type":["integer","null"],"minimum":1,"maximum":40}}}"#,
+        "Finds `text` in the whole result of an earlier call, or in the value at `pointer`, from byte `after` on. \
+         Cite the earlier call at the hit's `at`.",
+        r#"{"type":"object","properties":{"call":{"type":"string"},"text":{"type":"string"},"pointer":{"type":"string"},"after":{"type":"integer"},"limit":{"type":"integer"}},"required":["call","text"]}"#,
     ),
     (
         SLICE,
-        "Shows a part of the whole result of an earlier call: the value at a JSON `pointer`, lines, or a piece from byte \
-         `offset`. Cite the earlier call, never this one.",
-        r#"{"type":"object","additionalProperties":false,"required":["call"],"properties":{"call":{"type":"string"},"pointer":{"type":["string","null"]},"from_line":{"type":["integer","null"],"minimum":1},"to_line":{"type":["integer","null"],"minimum":1},"offset":{"type":["integer","null"],"minimum":0},"length":{"type":["integer","null"],"minimum":1,"maximum":16384}}}"#,
+        "Shows a part of the whole result of an earlier call: the value at `pointer`, lines, or a piece from byte \
+         `offset`.",
+        r#"{"type":"object","properties":{"call":{"type":"string"},"pointer":{"type":"string"},"from_line":{"type":"integer"},"to_line":{"type":"integer"},"offset":{"type":"integer"},"length":{"type":"integer"}},"required":["call"]}"#,
     ),
     (
         COUNT,
-        "Counts in the whole result of an earlier call: the items at `pointer`, `by` the values of a field, or how often `text` \
-         stands there. It is not evidence: cite a number at its place in the earlier call.",
-        r#"{"type":"object","additionalProperties":false,"required":["call"],"properties":{"call":{"type":"string"},"pointer":{"type":["string","null"]},"by":{"type":["string","null"]},"text":{"type":["string","null"]}}}"#,
+        "Counts in the whole result of an earlier call: the items at `pointer`, `by` the values of a field, or how \
+         often `text` stands there. It is not evidence.",
+        r#"{"type":"object","properties":{"call":{"type":"string"},"pointer":{"type":"string"},"by":{"type":"string"},"text":{"type":"string"}},"required":["call"]}"#,
     ),
 ];
 
@@ -108,7 +108,7 @@ impl Tools for ResultTools {
         if !self.earlier.is_empty() {
             let about = "Your own findings of earlier rounds, the latest first, each with the calls that it cited and \
                 their arguments: use it to go on where you were. Cite a new call, never this one.";
-            let schema = r#"{"type":"object","additionalProperties":false,"properties":{}}"#;
+            let schema = r#"{"type":"object","properties":{}}"#;
             toolset.tools.push(ToolSpec::new(MY_FINDINGS, about, schema, true));
         }
         toolset

@@ -3,7 +3,7 @@
 //! docs/performance.md, and asserts nothing.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use casebook_evidence::Catalog;
@@ -14,6 +14,7 @@ use casebook_tests::model::capture::Captured;
 use casebook_tests::model::prompt;
 use casebook_tests::{Result, run};
 use clap::Args;
+use serde_json::Value;
 
 const EXPERTS: usize = 4;
 /// The channels that message history replaces.
@@ -24,16 +25,20 @@ pub(super) struct Arguments {
     /// Rounds of each investigation
     #[arg(default_values_t = [5, 20, 50])]
     rounds: Vec<u32>,
+    /// Write the request bodies into this folder
+    #[arg(long)]
+    keep: Option<PathBuf>,
 }
 
-pub(super) fn run(Arguments { rounds }: &Arguments) -> Result<ExitCode> {
+pub(super) fn run(Arguments { rounds, keep }: &Arguments) -> Result<ExitCode> {
     let case = tempfile::tempdir()?;
     four_experts(case.path())?;
     println!("rounds  calls  tools   ours MB  by cache   whole Journal MB   history MB   (bytes of request bodies)");
     for form in [FORMS[0], FORMS[2]] {
         println!("{}, {}", form.0, form.1);
         for &rounds in rounds {
-            line(case.path(), rounds, form)?;
+            let captured = line(case.path(), rounds, form)?;
+            keep.as_deref().map_or(Ok(()), |folder| kept(folder, rounds, form, &captured))?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -58,7 +63,17 @@ fn four_experts(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-fn line(case: &Path, rounds: u32, form: (&str, &str)) -> Result<()> {
+fn kept(folder: &Path, rounds: u32, form: (&str, &str), captured: &[Captured]) -> Result<()> {
+    let folder = folder.join(format!("{rounds}-{}", form.0));
+    std::fs::create_dir_all(&folder)?;
+    for c in captured {
+        let name = format!("{:04}-{}.json", c.number, c.kind.map_or("other", TaskKind::name));
+        std::fs::write(folder.join(name), &c.request.bytes)?;
+    }
+    Ok(())
+}
+
+fn line(case: &Path, rounds: u32, form: (&str, &str)) -> Result<Vec<Captured>> {
     let brain = Brain { rounds, expert_calls: 3, critic_calls: 4, journal: 4, ..Brain::default() };
     let lab = Lab::start(brain, form)?;
     let report = lab.investigate(case, Budget { rounds: rounds + 2, ..Budget::default() })?;
@@ -77,26 +92,28 @@ fn line(case: &Path, rounds: u32, form: (&str, &str)) -> Result<()> {
     );
     parts(&captured);
     results(&captured);
-    Ok(())
+    Ok(captured)
 }
 
-/// The bytes of each part of the prompts of each kind.
+/// The bytes of each part of the prompts of each kind, by turn.
 fn parts(captured: &[Captured]) {
-    let mut all: BTreeMap<&str, [usize; 6]> = BTreeMap::new();
+    let mut all: BTreeMap<(&str, usize), [usize; 6]> = BTreeMap::new();
     for c in captured {
         let request = &c.request;
-        let sum = all.entry(c.kind.map_or("other", TaskKind::name)).or_default();
-        let tools: usize = request.tools.iter().map(|t| t.schema.to_string().len()).sum();
+        let sum = all.entry((c.kind.map_or("other", TaskKind::name), c.place.1 + 1)).or_default();
+        let body: Value = serde_json::from_slice(&request.bytes).unwrap_or_default();
+        let [system, sections] = [&[request.system.clone()], request.task_parts()]
+            .map(|texts| texts.iter().map(|text| Value::from(text.as_str()).to_string().len()).sum::<usize>());
+        let tools = body.get("tools").map_or(0, |tools| tools.to_string().len());
         let form = request.format.as_ref().map_or(0, |(_, schema)| schema.to_string().len());
-        let sections: usize = request.task_parts().iter().map(|part| part.len()).sum();
-        let rest = request.bytes.len().saturating_sub(request.system.len() + tools + form + sections);
-        let of = [1, request.system.len(), tools, form, sections, rest];
+        let rest = request.bytes.len().saturating_sub(system + tools + form + sections);
+        let of = [1, system, tools, form, sections, rest];
         sum.iter_mut().zip(of).for_each(|(sum, of)| *sum += of);
     }
-    for (kind, [calls, system, tools, form, sections, rest]) in all {
-        println!(
-            "       {kind:<12} {calls:>4} calls: system {system}, tools {tools}, form {form}, sections {sections}, conversation {rest}"
-        );
+    println!("       task         turn calls   system    tools     form sections     rest  (bytes of a call)");
+    for ((kind, turn), [calls, parts @ ..]) in all {
+        let [system, tools, form, sections, rest] = parts.map(|bytes| bytes / calls.max(1));
+        println!("       {kind:<12} {turn:>4} {calls:>5} {system:>8} {tools:>8} {form:>8} {sections:>8} {rest:>8}");
     }
 }
 

@@ -43,7 +43,8 @@ const fn parts(kind: TaskKind) -> (&'static [&'static str], &'static [&'static s
 }
 
 /// Sections with text; the others contain a JSON document.
-const TEXT: [&str; 4] = [JOURNAL, "budget", "out_of_reach", LEFT_OUT];
+const TEXT: [&str; 9] =
+    [JOURNAL, "budget", "out_of_reach", "toolsets", "source_notes", "coverage", "credible", "acts", LEFT_OUT];
 
 fn may_use(kind: TaskKind, tool: &str) -> bool {
     match kind {

@@ -31,6 +31,19 @@ fn counted(dialogue: &Dialogue<'_>, profile: &Profile) -> u64 {
     bytes.map_or(ESTIMATED, |bytes| bytes.clamp(1500, 4500))
 }
 
+/// Bytes of a request beside the prompt and the messages.
+fn fixed_bytes(frame: &Frame) -> usize {
+    let tools: usize = frame.tools.iter().map(|t| t.description.len() + t.schema.text().len() + FRAME_BYTES).sum();
+    tools + frame.format.as_ref().map_or(0, |f| f.schema.text().len()) + FRAME_BYTES
+}
+
+/// The bytes that the briefing may take. With tools, most of the window is kept for their results. The room must not
+/// depend on the length of the conversation, or the start of the prompt would change from call to call.
+pub(super) fn room(dialogue: &Dialogue<'_>, profile: &Profile, frame: &Frame) -> usize {
+    let whole = window_bytes(profile, ESTIMATED).saturating_sub(fixed_bytes(frame));
+    if dialogue.turn.toolset.tools.is_empty() { whole } else { whole / 5 * 2 }
+}
+
 /// The briefing and the messages in the model's window. Fails if even the shortest form is too large.
 pub(super) fn fit(
     dialogue: &Dialogue<'_>,
@@ -38,14 +51,9 @@ pub(super) fn fit(
     profile: &Profile,
     frame: &Frame,
 ) -> Result<(Arc<Briefing>, Vec<Message>), String> {
-    let window = window_bytes(profile, ESTIMATED);
-    let fixed: usize = frame.tools.iter().map(|t| t.description.len() + t.schema.text().len() + FRAME_BYTES).sum();
-    let fixed = fixed + frame.format.as_ref().map_or(0, |f| f.schema.text().len()) + FRAME_BYTES;
-    let whole = window.saturating_sub(fixed);
+    let fixed = fixed_bytes(frame);
     let counted = window_bytes(profile, counted(dialogue, profile)).saturating_sub(fixed);
-    // With tools, most of the room is kept for their results. The room must not depend on the length of the
-    // conversation, or the start of the prompt would change from call to call.
-    let room = if dialogue.turn.toolset.tools.is_empty() { whole } else { whole / 5 * 2 };
+    let room = room(dialogue, profile, frame);
     let briefing = dialogue.turn.prompt_cache.briefing(room, || dialogue.brief.brief(dialogue.task, room));
     let opening = briefing.system.len() + briefing.parts.iter().map(|p| p.text.len()).sum::<usize>();
     let mut limits = vec![RESULT_BYTES; walk.messages.len()];

@@ -46,7 +46,7 @@ impl Brief for PlanBrief {
         Some((Answer::Plan(Question { text, to: vec![], follow: vec![] }.into()), 1))
     }
 
-    fn read(&self, _: &Task, _: &[Done], object: &Value) -> Result<Answer, Vec<String>> {
+    fn read(&self, _: &Task, _: &[Done], object: &Value, _: usize) -> Result<Answer, Vec<String>> {
         match object.get("question").and_then(Value::as_str) {
             Some("bad") => Err(vec!["/question: ask something".into()]),
             Some(text) => Ok(Answer::Plan(Question { text: text.into(), to: vec![], follow: vec![] }.into())),

@@ -16,8 +16,7 @@ use crate::model::data::{fit, section, text_section};
 /// The most events of the Timeline in a prompt of the Director, and their bytes.
 const EVENTS: usize = 16;
 const TIMELINE: usize = 4 * 1024;
-/// Bytes of the events of the Timeline that the Critic rewrites: all that there may be, if they are short. It does not
-/// depend on the room of a prompt, because the answer must be read with the same events.
+/// Bytes of the events of the Timeline that the Critic rewrites: all that there may be, if they are short.
 const REWRITTEN: usize = 12 * 1024;
 /// Bytes of the Review, about thirty findings.
 pub const REVIEW: usize = 16 * 1024;
@@ -68,20 +67,26 @@ pub fn timeline<'a>(rank: u8, room: usize, timeline: &'a Timeline, ranks: &'a [u
 
 /// The Timeline that the Critic rewrites, with a number for each event. `fate` ends the sentence about events that do not
 /// fit.
-pub fn rewritten<'a>(timeline: &'a Timeline, ranks: &'a [u64], fate: &'a str) -> Section<'a> {
-    let written = told(u8::MAX, REWRITTEN, timeline, move |_| {
-        kept_values(numbered(timeline, ranks), MAX_EVENTS, REWRITTEN, |missing, all| {
+pub fn rewritten<'a>(room: usize, timeline: &'a Timeline, ranks: &'a [u64], fate: &'a str) -> Section<'a> {
+    let bytes = rewritten_bytes(room);
+    let written = told(u8::MAX, bytes, timeline, move |_| {
+        kept_values(numbered(timeline, ranks), MAX_EVENTS, bytes, |missing, all| {
             format!("timeline: {missing} of {all} events, the least important{fate}")
         })
     });
     written.whole()
 }
 
+/// It depends on the room of the prompt alone, because the answer is read with the same events.
+fn rewritten_bytes(room: usize) -> usize {
+    scaled(REWRITTEN, room).min(room / 3)
+}
+
 /// Which events of the Timeline the Critic is shown.
-pub fn kept_events(timeline: &Timeline, ranks: &[u64]) -> Vec<bool> {
+pub fn kept_events(room: usize, timeline: &Timeline, ranks: &[u64]) -> Vec<bool> {
     let items: Vec<(u64, usize)> =
         numbered(timeline, ranks).map(|(rank, event)| (rank, event.to_string().len())).collect();
-    keep(&items, MAX_EVENTS, REWRITTEN)
+    keep(&items, MAX_EVENTS, rewritten_bytes(room))
 }
 
 fn numbered<'a>(timeline: &'a Timeline, ranks: &'a [u64]) -> impl Iterator<Item = (u64, Value)> + 'a {
@@ -108,7 +113,6 @@ fn told<'a>(
         let shown = json!({
             "narrative": one_line(&timeline.narrative, PARAGRAPH),
             "score": timeline.score,
-            "label": timeline.label.name(),
             "events": events,
             "gaps": gaps,
         });
@@ -151,15 +155,23 @@ pub fn credible(rank: u8, most: usize, findings: &[Reviewed]) -> Option<Section<
             let (shown, left_out) = kept_values(items, usize::MAX, limit, |missing, all| {
                 format!("credible: {missing} of {all} findings, the least important")
             });
-            Written { text: section("credible", &Value::Array(shown)), left_out }
+            Written { text: text_section("credible", &lines(&shown)), left_out }
         })
     })
 }
 
 /// Notes on the sources that findings rest on; nothing if there are none.
 pub fn notes(notes: &[SourceNote]) -> Option<Section<'_>> {
-    let shown = |note: &SourceNote| format!("{}: {}", note.source, note.note);
-    (!notes.is_empty()).then(|| Section::fixed(section("source_notes", &notes.iter().take(NOTES).map(shown).collect())))
+    let mut same: Vec<(&str, Vec<&str>)> = Vec::new();
+    for note in notes.iter().take(NOTES) {
+        match same.iter_mut().find(|(known, _)| *known == note.note) {
+            Some((_, sources)) => sources.push(&note.source),
+            None => same.push((&note.note, vec![&note.source])),
+        }
+    }
+    let lines: Vec<String> =
+        same.iter().map(|(note, sources)| one_line(&format!("{}: {note}", sources.join(", ")), SENTENCE)).collect();
+    (!lines.is_empty()).then(|| Section::fixed(text_section("source_notes", &lines.join("\n"))))
 }
 
 /// Of which hosts, kinds and times the sources have records; nothing if that is not known.
@@ -177,9 +189,14 @@ pub fn coverage(rank: u8, coverage: &[SourceCoverage]) -> Option<Section<'_>> {
             let (shown, left_out) = kept_values(coverage.iter().flat_map(of), usize::MAX, limit, |missing, all| {
                 format!("coverage: {missing} of {all} hosts of a source, those with the fewest records")
             });
-            Written { text: section("coverage", &Value::Array(shown)), left_out }
+            Written { text: text_section("coverage", &lines(&shown)), left_out }
         })
     })
+}
+
+/// One text a line. Texts of the evidence cannot begin another one.
+fn lines(texts: &[Value]) -> String {
+    texts.iter().filter_map(Value::as_str).map(|text| one_line(text, 2 * SENTENCE)).collect::<Vec<_>>().join("\n")
 }
 
 /// The acts that a dismissal must account for. Beyond the limit, explained acts are only counted.
@@ -187,22 +204,22 @@ pub fn acts(rank: u8, accounting: &Accounting) -> Section<'_> {
     Section::new(rank, ACTS, move |limit| {
         let place = |act: &Act| format!("{}:{}", one_line(&act.record.file, 120), act.record.line);
         let act = |a: &AccountedAct| {
-            let (act, by) = (&a.act, a.by.as_ref());
-            json!({"record": place(act), "kind": act.kind.name(), "part": act.part.name(), "what": act.what, "by": by})
+            let by = a.by.as_ref().map(|id| format!(" (by {id})")).unwrap_or_default();
+            let (act, what) = (&a.act, one_line(&a.act.what, SENTENCE));
+            json!(format!("{} {} {}{by}: {what}", place(act), act.kind.name(), act.part.name()))
         };
         let items = accounting.acts.iter().map(|a| (u64::from(a.by.is_none()), act(a)));
         let (shown, left_out) = kept_values(items, usize::MAX, limit, |missing, all| {
             format!("acts: {missing} of {all}, explained ones first")
         });
-        let claim = accounting.claim.as_ref();
-        let claim = claim.map(|c| json!({"kind": c.kind.name(), "records": c.found, "watched_by": c.watched_by}));
-        let shown = json!({
-            "explained": accounting.explained(),
-            "of": accounting.total(),
-            "claim": claim,
-            "acts": shown,
+        let claim = accounting.claim.as_ref().map(|claim| {
+            let watched =
+                if claim.watched_by.is_empty() { "no sensor".to_owned() } else { claim.watched_by.join(", ") };
+            format!("claim: {} records of {}, which {watched} records in full\n", claim.found, claim.kind.name())
         });
-        Written { text: section("acts", &shown), left_out }
+        let (explained, all) = (accounting.explained(), accounting.total());
+        let text = format!("{explained} of {all} explained\n{}{}", claim.unwrap_or_default(), lines(&shown));
+        Written { text: text_section("acts", &text), left_out }
     })
 }
 
@@ -257,7 +274,6 @@ fn reviewed(reviewed: &Reviewed, single: bool) -> Value {
     let mut shown = json!({
         "id": reviewed.finding.id,
         "score": reviewed.score,
-        "label": reviewed.label.name(),
         "claim": one_line(&draft.claim, SENTENCE),
         "bearing": draft.bearing,
         "weight": draft.weight,
@@ -286,6 +302,9 @@ fn reviewed(reviewed: &Reviewed, single: bool) -> Value {
             add(key, one_line(text, RATIONALE).into());
         }
     }
+    if reviewed.label == Credibility::CitationIncomplete {
+        add("label", reviewed.label.name().into());
+    }
     if !reviewed.checked.valid() {
         add("evidence_holds", false.into());
     }
@@ -309,11 +328,8 @@ fn reviewed(reviewed: &Reviewed, single: bool) -> Value {
 
 /// A time as in prompts and answers. The name of its field is omitted, since it is text of the evidence.
 pub fn time(time: &EventTime) -> Value {
-    let mut shown = json!({"at": time.at, "precision": time.precision, "basis": time.basis});
-    if let (Some(until), Some(map)) = (time.until, shown.as_object_mut()) {
-        map.insert("until".to_owned(), json!(until));
-    }
-    shown
+    let until = time.until.map(|until| format!(" to {until}")).unwrap_or_default();
+    format!("{}{until} ({}, {})", time.at, time.precision.name(), time.basis.name()).into()
 }
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a score is between 0 and 1")]

@@ -16,6 +16,7 @@ struct Tool<'a> {
     name: &'a str,
     description: &'a str,
     input_schema: &'a RawValue,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     strict: bool,
 }
 
