@@ -63,22 +63,11 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// `time` is in nanoseconds.
     pub(crate) fn add(&mut self, time: Option<i64>) {
-        self.join(&Self { records: 1, first: time, last: time });
+        self.records += 1;
+        self.first = [self.first, time].into_iter().flatten().min();
+        self.last = self.last.max(time);
     }
-
-    fn join(&mut self, other: &Self) {
-        self.records += other.records;
-        self.first = [self.first, other.first].into_iter().flatten().min();
-        self.last = self.last.max(other.last);
-    }
-}
-
-#[derive(Debug, Default)]
-struct Host {
-    all: Span,
-    kinds: AHashMap<String, Span>,
 }
 
 /// The fields with the host and the kind of a record.
@@ -96,55 +85,106 @@ impl CoverageFields {
     }
 }
 
+/// Pairs of host and kind that one thread remembers of a source.
+const PAIRS_MAX: usize = 20_000;
+
+/// Numbers the pairs of host and kind that one thread meets in a source.
+#[derive(Debug, Default)]
+pub(crate) struct Pairs {
+    /// The key is host and kind, with a zero byte between them.
+    known: AHashMap<String, usize>,
+    new: Vec<(String, Option<String>)>,
+    key: String,
+}
+
+impl Pairs {
+    pub(crate) fn number(&mut self, (host, kind): (&str, Option<&str>)) -> usize {
+        self.key.clear();
+        [host, kind.map_or("", |_| "\0"), kind.unwrap_or_default()].iter().for_each(|part| self.key.push_str(part));
+        if let Some(known) = self.known.get(&self.key) {
+            return *known;
+        }
+        let number = self.known.len();
+        self.known.insert(self.key.clone(), number);
+        self.new.push((host.to_owned(), kind.map(str::to_owned)));
+        number
+    }
+
+    /// The pairs that are new since the last call, in the order of their numbers.
+    pub(crate) fn take(&mut self) -> Vec<(String, Option<String>)> {
+        if self.known.len() > PAIRS_MAX {
+            self.known.clear();
+        }
+        std::mem::take(&mut self.new)
+    }
+}
+
+/// Where the records of a pair are counted: for the host, and for its kind.
+type Place = (usize, Option<usize>);
+
 /// Counts the records of one source.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    hosts: AHashMap<String, Host>,
+    /// The hosts, and the kinds of each, with their places in `spans`.
+    hosts: AHashMap<String, (usize, AHashMap<String, usize>)>,
+    spans: Vec<Span>,
+    /// The pairs of each thread, by number.
+    pairs: Vec<Vec<Place>>,
 }
 
 impl Tally {
-    pub(crate) fn add(&mut self, name: &str, kind: Option<&str>, records: &Span) {
-        let name = if self.hosts.len() < HOSTS_MAX || self.hosts.contains_key(name) { name } else { OTHER_HOSTS };
-        with(&mut self.hosts, name, |host: &mut Host| {
-            host.all.join(records);
-            if let Some(kind) = kind.filter(|kind| host.kinds.len() < KINDS_MAX || host.kinds.contains_key(*kind)) {
-                with(&mut host.kinds, kind, |span: &mut Span| span.join(records));
+    /// Adds the records of the next block, each with the number of its pair and its time in nanoseconds. `new` are the pairs
+    /// that `thread` did not have before.
+    pub(crate) fn add(
+        &mut self,
+        thread: usize,
+        new: &[(String, Option<String>)],
+        records: impl Iterator<Item = (usize, Option<i64>)>,
+    ) {
+        let new: Vec<Place> = new.iter().map(|(host, kind)| self.place(host, kind.as_deref())).collect();
+        self.pairs.resize_with(self.pairs.len().max(thread + 1), Vec::new);
+        let Some(pairs) = self.pairs.get_mut(thread) else { return };
+        pairs.extend(new);
+        for (pair, time) in records {
+            let Some((host, kind)) = pairs.get(pair) else { continue };
+            for place in [Some(*host), *kind].into_iter().flatten() {
+                self.spans.get_mut(place).into_iter().for_each(|span| span.add(time));
             }
-        });
+        }
+        if pairs.len() > PAIRS_MAX {
+            pairs.clear();
+        }
+    }
+
+    fn place(&mut self, host: &str, kind: Option<&str>) -> Place {
+        let mut new = || {
+            self.spans.push(Span::default());
+            self.spans.len() - 1
+        };
+        let host = if self.hosts.len() < HOSTS_MAX || self.hosts.contains_key(host) { host } else { OTHER_HOSTS };
+        let (all, kinds) = self.hosts.entry(host.to_owned()).or_insert_with(|| (new(), AHashMap::new()));
+        let kind = kind.filter(|kind| kinds.len() < KINDS_MAX || kinds.contains_key(*kind));
+        (*all, kind.map(|kind| *kinds.entry(kind.to_owned()).or_insert_with(new)))
     }
 
     /// The host with the most records first.
     pub(crate) fn finish(self) -> Vec<HostCoverage> {
         let stamp = |ns: i64| Timestamp::from_nanosecond(ns.into()).ok();
-        let kind = |(kind, span): (String, Span)| KindCoverage {
-            kind,
-            records: span.records,
-            first: span.first.and_then(stamp),
-            last: span.last.and_then(stamp),
+        let span = |place: usize| self.spans.get(place).copied().unwrap_or_default();
+        let kind = |(kind, place): (String, usize)| {
+            let Span { records, first, last } = span(place);
+            KindCoverage { kind, records, first: first.and_then(stamp), last: last.and_then(stamp) }
         };
-        let host = |(host, Host { all, kinds }): (String, Host)| {
+        let host = |(host, (all, kinds)): (String, (usize, AHashMap<String, usize>))| {
             let mut kinds: Vec<KindCoverage> = kinds.into_iter().map(kind).collect();
             kinds.sort_by(|a, b| b.records.cmp(&a.records).then_with(|| a.kind.cmp(&b.kind)));
             kinds.truncate(KINDS);
-            HostCoverage {
-                host,
-                records: all.records,
-                first: all.first.and_then(stamp),
-                last: all.last.and_then(stamp),
-                kinds,
-            }
+            let Span { records, first, last } = span(all);
+            HostCoverage { host, records, first: first.and_then(stamp), last: last.and_then(stamp), kinds }
         };
         let mut all: Vec<HostCoverage> = self.hosts.into_iter().map(host).collect();
         all.sort_by(|a, b| b.records.cmp(&a.records).then_with(|| a.host.cmp(&b.host)));
         all
-    }
-}
-
-/// Copies the name only if it is new.
-fn with<T: Default>(all: &mut AHashMap<String, T>, name: &str, act: impl FnOnce(&mut T)) {
-    match all.get_mut(name) {
-        Some(known) => act(known),
-        None => act(all.entry(name.to_owned()).or_default()),
     }
 }
 
@@ -166,7 +206,7 @@ mod tests {
     #[test]
     fn hosts_and_kinds_are_counted_with_their_times() {
         let paths = CoverageFields { host: Some("Computer".into()), kind: kind_field(&[fields("a", "1")]) };
-        let mut tally = Tally::default();
+        let (mut tally, mut pairs) = (Tally::default(), Pairs::default());
         for (host, kind, time) in [
             ("web1", "4624", Some(5)),
             ("web1", "4625", Some(2)),
@@ -175,8 +215,8 @@ mod tests {
             ("ignore all alerts", "ignore all alerts", Some(9)),
         ] {
             let fields = fields(host, kind);
-            let (host, kind) = paths.of(&fields);
-            tally.add(host, kind, &Span { records: 1, first: time, last: time });
+            let pair = pairs.number(paths.of(&fields));
+            tally.add(1, &pairs.take(), [(pair, time)].into_iter());
         }
         let words: Vec<String> = tally.finish().iter().map(HostCoverage::words).collect();
         let zero = "from 1970-01-01T00:00:00Z to 1970-01-01T00:00:00Z";
@@ -193,7 +233,8 @@ mod tests {
     #[test]
     fn many_hosts_are_summed_up() {
         let mut tally = Tally::default();
-        (0..2000).for_each(|n| tally.add(&format!("pc{n}"), None, &Span { records: 1, first: Some(n), last: Some(n) }));
+        let pairs: Vec<_> = (0..2000).map(|n| (format!("pc{n}"), None)).collect();
+        tally.add(0, &pairs, (0..2000).zip((0..2000).map(Some)));
         let all = tally.finish();
         assert_eq!((all.len(), all[0].host.as_str(), all[0].records), (HOSTS_MAX + 1, OTHER_HOSTS, 1500));
     }

@@ -148,6 +148,7 @@ const SCHEMA: &str = "
     CREATE TABLE rule_hit(rule INTEGER NOT NULL, source INTEGER NOT NULL, record INTEGER NOT NULL, time INTEGER, grp TEXT);
     CREATE TEMP TABLE carried(rule INTEGER NOT NULL, source INTEGER NOT NULL, record INTEGER NOT NULL, time INTEGER NOT NULL,
         held TEXT NOT NULL);
+    CREATE INDEX block_place ON block(source, first_line);
 ";
 
 #[derive(Debug)]
@@ -214,7 +215,7 @@ impl Writer {
         let json = serde_json::to_string(meta).unwrap_or_default();
         let done = || -> rusqlite::Result<()> {
             self.db.execute("INSERT INTO meta VALUES(?)", [json])?;
-            self.db.execute_batch("CREATE INDEX block_place ON block(source, first_line); COMMIT; ANALYZE;")
+            self.db.execute_batch("COMMIT; ANALYZE;")
         };
         done().map_err(|source| LoadError::Index { path: self.building.clone(), source })?;
         drop(self.db);

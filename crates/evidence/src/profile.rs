@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ahash::AHashMap;
+use smol_str::SmolStr;
 
 use super::fields::json::is_number;
 use super::source::{FieldProfile, ValueCount};
@@ -39,9 +40,9 @@ pub(crate) struct Counted {
     counting: Counting,
     kinds: Kinds,
     /// The values that no block had before.
-    values: AHashMap<Box<str>, u64>,
+    values: AHashMap<SmolStr, u64>,
     /// The values of earlier blocks, and how often they came again. They are added when there are no more blocks.
-    known: AHashMap<Box<str>, u64>,
+    known: AHashMap<SmolStr, u64>,
     /// One of them is in this block.
     again: bool,
 }
@@ -51,7 +52,7 @@ pub(crate) struct Counted {
 pub(crate) enum Counting {
     #[default]
     All,
-    These(Arc<[Box<str>]>),
+    These(Arc<[SmolStr]>),
     None,
 }
 
@@ -193,7 +194,7 @@ pub(crate) struct Profile {
 #[derive(Debug, Default)]
 struct Stat {
     filled: u64,
-    values: AHashMap<Box<str>, u64>,
+    values: AHashMap<SmolStr, u64>,
     full: bool,
     /// Too many values, all different: counting stopped.
     unique: bool,
@@ -224,7 +225,7 @@ impl Profile {
             for (value, times) in counted.known {
                 stat.values.get_mut(&value).into_iter().for_each(|count| *count += times);
             }
-            let mut values: Vec<(Box<str>, u64)> = counted.values.into_iter().collect();
+            let mut values: Vec<(SmolStr, u64)> = counted.values.into_iter().collect();
             // The same values must be kept in each run.
             values.sort_unstable();
             let mut over = false;

@@ -1,6 +1,6 @@
 //! Access logs of web servers, AWS load balancers and the Squid proxy.
 
-use super::owned;
+use super::field;
 
 /// None if it is not an access log line. A virtual host may come before the client.
 pub(crate) fn fields(line: &str) -> Option<Vec<(String, String)>> {
@@ -64,7 +64,7 @@ fn balancer(line: &str) -> Option<Vec<(String, String)>> {
     let open = line.find(" \"")?;
     let mut words: Vec<&str> = line.get(..open)?.split(' ').collect();
     let mut out = Vec::new();
-    let mut add = |name: &str, value: &str| out.push((owned(name), owned(value)));
+    let mut add = |name: &str, value: &str| out.push(field(name, value));
     if words.len() == NAMES.len() + 1 {
         add("type", words.remove(0));
     }
@@ -105,7 +105,7 @@ fn web(line: &str) -> Option<Vec<(String, String)>> {
         return None;
     }
     let mut out = Vec::new();
-    let mut add = |name: &str, value: &str| out.push((owned(name), owned(value)));
+    let mut add = |name: &str, value: &str| out.push(field(name, value));
     if let Some(host) = who.pop() {
         add("vhost", host);
     }

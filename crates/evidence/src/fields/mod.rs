@@ -57,50 +57,79 @@ pub(crate) fn text_of(bytes: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
-/// Strings that are kept for the next records of a thread, and bytes of each.
+/// Strings that are kept for the next records of a thread, and bytes of each string.
 const SPARE_MAX: usize = 8 * 1024;
 const SPARE_BYTES: usize = 512;
 
 thread_local! {
-    static SPARE: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    static SPARE: RefCell<Spare> = const { RefCell::new(Spare { fields: Vec::new(), texts: Vec::new() }) };
 }
 
-/// An empty string, with the memory of one that was given to [`parse_again`] if there is one.
+/// Memory of records that are not needed any more.
+struct Spare {
+    /// The fields in reverse order: the next record mostly has the same names.
+    fields: Vec<(String, String)>,
+    texts: Vec<String>,
+}
+
+impl Spare {
+    fn give(&mut self, text: String) {
+        if self.texts.len() < SPARE_MAX {
+            self.texts.push(text);
+        }
+    }
+}
+
+/// An empty string, with spare memory if there is any.
 fn spare() -> String {
-    SPARE.with_borrow_mut(Vec::pop).unwrap_or_default()
+    let mut text = SPARE.with_borrow_mut(|spare| spare.texts.pop()).unwrap_or_default();
+    text.clear();
+    text
 }
 
-/// A copy of the text in a [`spare`] string.
+/// A copy of the text in spare memory.
 fn owned(text: &str) -> String {
     let mut copy = spare();
     copy.push_str(text);
     copy
 }
 
+/// A field in spare memory.
+fn field(name: &str, value: &str) -> (String, String) {
+    let mut field = SPARE.with_borrow_mut(|spare| spare.fields.pop()).unwrap_or_default();
+    if field.0 != name {
+        field.0.clear();
+        field.0.push_str(name);
+    }
+    field.1.clear();
+    field.1.push_str(value);
+    field
+}
+
 /// Like [`parse`], with the memory of a record that is not needed any more.
-pub(crate) fn parse_again(shape: &Shape, bytes: &[u8], mut last: Parsed) -> Parsed {
+pub(crate) fn parse_again(shape: &Shape, text: &str, mut last: Parsed) -> Parsed {
     SPARE.with_borrow_mut(|spare| {
-        for mut text in last.fields.drain(..).flat_map(|(path, value)| [path, value]) {
-            if spare.len() < SPARE_MAX && text.capacity() <= SPARE_BYTES {
-                text.clear();
-                spare.push(text);
-            }
+        // What the record before did not need.
+        for (name, value) in spare.fields.split_off(0) {
+            spare.give(name);
+            spare.give(value);
         }
+        let small = |(name, value): &(String, String)| name.capacity().max(value.capacity()) <= SPARE_BYTES;
+        spare.fields.extend(last.fields.drain(..).rev().filter(small).take(SPARE_MAX));
     });
-    parse_into(shape, bytes, last)
+    parse_into(shape, text, last)
 }
 
 /// Reads a record that does not follow the format as a line of text.
 pub(crate) fn parse(shape: &Shape, bytes: &[u8]) -> Parsed {
-    parse_into(shape, bytes, Parsed::default())
+    parse_into(shape, &text_of(bytes), Parsed::default())
 }
 
 /// `parsed` must have no fields.
-fn parse_into(shape: &Shape, bytes: &[u8], mut parsed: Parsed) -> Parsed {
-    let text = text_of(bytes);
-    parsed.malformed = !by_format(shape, &text, &mut parsed.fields);
+fn parse_into(shape: &Shape, text: &str, mut parsed: Parsed) -> Parsed {
+    parsed.malformed = !by_format(shape, text, &mut parsed.fields);
     if parsed.malformed && parsed.fields.is_empty() {
-        line(&text, shape.time, &mut parsed.fields);
+        line(text, shape.time, &mut parsed.fields);
     }
     parsed
 }
@@ -208,11 +237,12 @@ fn from_json(text: &str, out: &mut Vec<(String, String)>) -> bool {
             return;
         }
         let packed = payload::packed(&value);
-        let value = match value {
-            Cow::Borrowed(text) => owned(text),
-            Cow::Owned(text) => text,
-        };
-        out.push((owned(path), value));
+        let mut read = field(path, if let Cow::Borrowed(text) = value { text } else { "" });
+        if let Cow::Owned(text) = value {
+            let unused = std::mem::replace(&mut read.1, text);
+            SPARE.with_borrow_mut(|spare| spare.give(unused));
+        }
+        out.push(read);
         if packed && let Some((path, value)) = out.last().cloned() {
             payload::expand(&path, &value, out);
         }
@@ -268,7 +298,7 @@ fn pairs(text: &str, out: &mut Vec<(String, String)>) -> bool {
         }
     };
     let found: Vec<(String, String)> = keyvalue::comma_pairs(body).unwrap_or_else(|| {
-        keyvalue::pairs(body, keyvalue::Reach::Word).iter().map(|p| (owned(p.key), owned(p.value))).collect()
+        keyvalue::pairs(body, keyvalue::Reach::Word).iter().map(|p| field(p.key, p.value)).collect()
     });
     let any = !found.is_empty();
     out.extend(found);
@@ -283,7 +313,7 @@ fn line(text: &str, place: Option<Place>, out: &mut Vec<(String, String)>) {
     }
     let message = match begins_with_time(text) {
         Some((time, message)) => {
-            out.push((owned("timestamp"), owned(time)));
+            out.push(field("timestamp", time));
             message
         }
         None => match place.map_or_else(|| behind_number(text), |place| place.time_of(text)) {
@@ -301,7 +331,7 @@ fn line(text: &str, place: Option<Place>, out: &mut Vec<(String, String)>) {
             None => labelled(text, out),
         },
     };
-    out.push((owned("message"), owned(message)));
+    out.push(field("message", message));
     payload::expand("message", message, out);
 }
 

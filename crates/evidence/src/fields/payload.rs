@@ -1,7 +1,7 @@
 //! Reads fields that are packed into a value: JSON, XML, audit records, CEF, messages, `key=value` text.
 
 use super::json::{self, Outcome};
-use super::{auditd, ids, keyvalue, message, modsec, owned, plaso, syslog, xml};
+use super::{auditd, field, ids, keyvalue, message, modsec, owned, plaso, syslog, xml};
 
 type Fields = Vec<(String, String)>;
 
@@ -19,13 +19,15 @@ fn unpack(path: &str, value: &str, levels: u8, out: &mut Fields) {
     }
     let inner = inner(path, value);
     for (name, value) in inner {
-        let path = if path.is_empty() { name } else { format!("{path}.{name}") };
-        let at = out.len();
-        if at >= FIELDS_MAX {
+        let mut full = owned(path);
+        full.push_str(if path.is_empty() { "" } else { "." });
+        full.push_str(&name);
+        if out.len() >= FIELDS_MAX {
             return;
         }
-        out.push((path, value));
-        if let Some((path, value)) = out.get(at).cloned().filter(|(_, v)| packed(v)) {
+        let more = packed(&value).then(|| (full.clone(), value.clone()));
+        out.push((full, value));
+        if let Some((path, value)) = more {
             unpack(&path, &value, levels - 1, out);
         }
     }
@@ -63,10 +65,11 @@ const OF_THE_WHOLE: [&str; 6] = ["original", "text", "raw", "desc", "body", "lin
 
 pub fn is_message(path: &str) -> bool {
     let mut parts = path.rsplit('.').filter(|part| !part.bytes().all(|b| b.is_ascii_digit()));
-    let plain: String = parts.next().unwrap_or_default().chars().filter(char::is_ascii_alphanumeric).collect();
+    let name = parts.next().unwrap_or_default();
     let whole =
         parts.next().is_none_or(|above| above.eq_ignore_ascii_case("event") || above.eq_ignore_ascii_case("log"));
-    let is = |names: &[&str]| names.iter().any(|message| plain.eq_ignore_ascii_case(message));
+    let plain = || name.bytes().filter(u8::is_ascii_alphanumeric).map(|byte| byte.to_ascii_lowercase());
+    let is = |names: &[&str]| names.iter().any(|message| plain().eq(message.bytes()));
     is(&MESSAGES) || whole && is(&OF_THE_WHOLE)
 }
 
@@ -166,6 +169,10 @@ fn inner(path: &str, value: &str) -> Fields {
     {
         return found;
     }
+    // What follows are pairs.
+    if memchr::memchr(b'=', text.as_bytes()).is_none() {
+        return found;
+    }
     if let Some(found) = keyvalue::comma_pairs(text) {
         return found;
     }
@@ -175,7 +182,7 @@ fn inner(path: &str, value: &str) -> Fields {
         return found;
     }
     if keyvalue::looks_like_pairs(text) {
-        let own = |p: &keyvalue::Pair<'_>| (owned(p.key), owned(p.value));
+        let own = |p: &keyvalue::Pair<'_>| field(p.key, p.value);
         return keyvalue::pairs(text, keyvalue::Reach::Word).iter().map(own).collect();
     }
     found

@@ -1,11 +1,12 @@
 //! Syslog lines, and well-known messages of sshd, sudo and similar programs.
 
+use std::cell::RefCell;
 use std::sync::LazyLock;
 
-use regex::bytes::Regex;
+use regex::bytes::{CaptureLocations, Regex};
 use regex_syntax::hir::literal::Extractor;
 
-use super::owned;
+use super::field;
 use crate::time::text::{Reading, prefix};
 
 type Fields = Vec<(String, String)>;
@@ -114,7 +115,7 @@ fn structured_end(text: &str) -> usize {
 pub(crate) fn fields(header: &Header<'_>, out: &mut Fields) -> bool {
     let mut add = |name: &str, value: Option<&str>| {
         if let Some(value) = value {
-            out.push((owned(name), owned(value)));
+            out.push(field(name, value));
         }
     };
     add("timestamp", Some(header.time));
@@ -225,17 +226,27 @@ pub(crate) fn collected(message: &str) -> Option<Fields> {
     known(program, message, &mut found).then_some(found)
 }
 
+thread_local! {
+    /// The places of the groups of each of [`PATTERNS`] in a message.
+    static PLACES: RefCell<Vec<CaptureLocations>> =
+        RefCell::new(PATTERNS.iter().map(|known| known.pattern.capture_locations()).collect());
+}
+
 /// False if the message is not one of [`KNOWN`].
 pub(crate) fn known(program: &str, message: &str, out: &mut Fields) -> bool {
+    PLACES.with_borrow_mut(|places| known_at(program, message, places, out))
+}
+
+fn known_at(program: &str, message: &str, places: &mut [CaptureLocations], out: &mut Fields) -> bool {
     let program = program.rsplit('/').next().unwrap_or(program);
-    for known in PATTERNS.iter().filter(|known| known.may_match(program, message)) {
-        if let Some(found) = known.pattern.captures(message.as_bytes()) {
+    for (known, found) in PATTERNS.iter().zip(places).filter(|(known, _)| known.may_match(program, message)) {
+        if known.pattern.captures_read(found, message.as_bytes()).is_some() {
             // A folder name or command may look like these parts. Then it is unclear which are real.
             let unclear = known.program == "sudo" && message.matches(" ; USER=").count() > 1;
             for (place, name) in &known.names {
                 let clear = !unclear || matches!(name.as_str(), "user" | "tty" | "outcome");
-                if let Some(value) = found.get(*place).filter(|_| clear).and_then(|value| message.get(value.range())) {
-                    out.push((owned(name), owned(value)));
+                if let Some(value) = found.get(*place).filter(|_| clear).and_then(|(from, to)| message.get(from..to)) {
+                    out.push(field(name, value));
                 }
             }
             return true;

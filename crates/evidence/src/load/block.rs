@@ -1,13 +1,12 @@
 //! Parses the records of a block and evaluates the rules. Blocks do not depend on each other.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use ahash::AHashMap;
-
 use crate::Format;
-use crate::coverage::CoverageFields;
+use crate::coverage::{CoverageFields, Pairs};
 use crate::fields::{self, Parsed, Shape};
 use crate::meet::Keys;
 use crate::prepare::Prepared;
@@ -17,7 +16,7 @@ use crate::rules::RuleSet;
 use crate::rules::events::EventPass;
 use crate::rules::pass::{BlockPass, Met};
 use crate::split::Piece;
-use crate::time::plan::{Stated, TimePlan};
+use crate::time::plan::{Before, Stated, TimePlan};
 
 /// How the blocks of a source are read.
 pub(super) struct BlockPlan {
@@ -79,8 +78,9 @@ pub(super) struct Block {
     pub(super) met: Vec<Met>,
     /// The lines of an event, which are evaluated together; none of other sources.
     pub(super) lines: Vec<Line>,
-    /// Hosts and kinds of the records.
-    pub(super) covered: Vec<(String, Option<String>)>,
+    /// The thread that read it, and the pairs of host and kind that are new to it.
+    pub(super) thread: usize,
+    pub(super) pairs: Vec<(String, Option<String>)>,
 }
 
 #[derive(Clone, Copy)]
@@ -90,8 +90,8 @@ pub(super) struct BlockRecord {
     pub(super) time: Stated,
     /// The connection that it is of.
     pub(super) connection: Option<u64>,
-    /// The place of its host and kind in the list of the block.
-    pub(super) covered: usize,
+    /// The number of its host and kind.
+    pub(super) pair: usize,
 }
 
 impl Job {
@@ -109,7 +109,7 @@ pub(super) fn work(jobs: &Mutex<Receiver<Job>>, thread: usize) {
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(job) = job else { return };
         if worker.as_ref().is_none_or(|worker| !Arc::ptr_eq(&worker.plan, &job.plan)) {
-            worker = Some(Worker::new(&job.plan));
+            worker = Some(Worker::new(&job.plan, thread));
         }
         let Some(worker) = &mut worker else { return };
         let tallies = || job.plan.tallies.lock().unwrap_or_else(PoisonError::into_inner);
@@ -130,10 +130,13 @@ struct Worker {
     together: bool,
     /// The record before, whose memory the next one uses.
     last: Parsed,
+    time: Before,
+    thread: usize,
+    pairs: Pairs,
 }
 
 impl Worker {
-    fn new(plan: &Arc<BlockPlan>) -> Self {
+    fn new(plan: &Arc<BlockPlan>, thread: usize) -> Self {
         let together = plan.events().is_some();
         let rules = plan.rules.as_ref().filter(|_| !together);
         Self {
@@ -143,38 +146,30 @@ impl Worker {
             keys: Keys::default(),
             together,
             last: Parsed::default(),
+            time: Before::default(),
+            thread,
+            pairs: Pairs::default(),
         }
     }
 
     fn read(&mut self, job: &Job, tally: &mut Tally) -> Block {
         let mut records = Vec::with_capacity(job.pieces.len());
-        let (mut lines, mut covered): (Vec<_>, Vec<(String, Option<String>)>) = (Vec::new(), Vec::new());
-        // The key is host and kind, with a zero byte between them.
-        let (mut places, mut key): (AHashMap<String, usize>, _) = (AHashMap::new(), String::new());
-        let mut from = 0;
+        let mut lines = Vec::new();
+        let (text, mut from) = (std::str::from_utf8(&job.raw).ok(), 0);
         for (nth, (piece, end)) in job.pieces.iter().enumerate() {
             let bytes = job.raw.get(from..*end).unwrap_or_default();
+            let own = text.and_then(|text| text.get(from..*end)).map_or_else(|| fields::text_of(bytes), Cow::Borrowed);
             from = *end;
-            let mut parsed = fields::parse_again(&self.plan.shape, bytes, std::mem::take(&mut self.last));
+            let mut parsed = fields::parse_again(&self.plan.shape, &own, std::mem::take(&mut self.last));
             tally.add(&parsed.fields);
-            let time = self.plan.times.state(&mut parsed.fields);
+            let time = self.plan.times.state(&mut parsed.fields, &mut self.time);
             if let Some(rules) = &mut self.rules {
                 rules.add(&parsed.fields, bytes, nth);
             }
             let malformed = piece.broken || (parsed.malformed && !piece.oversize);
             let connection = self.keys.of(&parsed.fields);
-            let (host, kind) = self.plan.coverage.of(&parsed.fields);
-            key.clear();
-            [host, kind.map_or("", |_| "\0"), kind.unwrap_or_default()].iter().for_each(|part| key.push_str(part));
-            let place = match places.get(&key) {
-                Some(place) => *place,
-                None => {
-                    places.insert(key.clone(), covered.len());
-                    covered.push((host.to_owned(), kind.map(str::to_owned)));
-                    covered.len() - 1
-                }
-            };
-            records.push(BlockRecord { piece: *piece, malformed, time, connection, covered: place });
+            let pair = self.pairs.number(self.plan.coverage.of(&parsed.fields));
+            records.push(BlockRecord { piece: *piece, malformed, time, connection, pair });
             if self.together {
                 lines.push((std::mem::take(&mut parsed.fields), bytes.to_vec()));
             }
@@ -183,6 +178,7 @@ impl Worker {
         self.grams.add_all(&self.plan.shape, &job.raw, job.pieces.iter().map(|(_, end)| *end));
         let fields = tally.take(&self.plan.counting.read().unwrap_or_else(PoisonError::into_inner));
         let met = self.rules.as_mut().map(BlockPass::take).unwrap_or_default();
-        Block { records, filter: self.grams.take(), fields, met, lines, covered }
+        let pairs = self.pairs.take();
+        Block { records, filter: self.grams.take(), fields, met, lines, thread: self.thread, pairs }
     }
 }

@@ -109,19 +109,16 @@ impl Joining {
     /// Adds the next block. `next` is the number of its first record.
     pub(super) fn add(&mut self, block: Block, next: &mut i64, writer: &Writer) -> Result<(), LoadError> {
         let mut entries = Vec::with_capacity(block.records.len());
-        let mut spans = vec![coverage::Span::default(); block.covered.len()];
-        for record in block.records {
-            let entry = self.entry(&record, *next);
+        for record in &block.records {
+            let entry = self.entry(record, *next);
             if let Some((key, at)) = record.connection.zip(entry.time) {
                 self.connections.add(key, at);
             }
-            spans.get_mut(record.covered).into_iter().for_each(|span| span.add(entry.time));
             entries.push(entry);
             *next += 1;
         }
-        for ((host, kind), span) in block.covered.iter().zip(&spans) {
-            self.coverage.add(host, kind.as_deref(), span);
-        }
+        let counted = block.records.iter().zip(&entries).map(|(record, entry)| (record.pair, entry.time));
+        self.coverage.add(block.thread, &block.pairs, counted);
         if let Some(rules) = &self.plan.rules {
             for met in block.met {
                 let Some(entry) = entries.get(met.nth) else { continue };

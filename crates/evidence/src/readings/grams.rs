@@ -78,12 +78,8 @@ pub(crate) fn may_hold(filter: &[u8], term: &Term) -> bool {
 
 #[inline]
 pub(super) fn each_gram(lower: &[u8], mut sink: impl FnMut(u32)) {
-    let Some((first, rest)) = lower.split_first_chunk::<3>() else { return };
-    let [a, b, c] = first.map(u32::from);
-    let mut window = a << 8 | b << 16 | c << 24;
-    for byte in rest {
-        window = window >> 8 | u32::from(*byte) << 24;
-        let mut hash = window.wrapping_mul(0x9e37_79b1);
+    for gram in lower.array_windows::<4>() {
+        let mut hash = u32::from_le_bytes(*gram).wrapping_mul(0x9e37_79b1);
         hash ^= hash >> 15;
         sink(hash.wrapping_mul(0x85eb_ca77) >> 3);
     }

@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
+use ahash::AHashMap;
+
 use super::{Pattern, pattern};
 
 /// Groups whose state is kept, and occurrences in all of them. Above it, the stalest half is forgotten.
@@ -152,7 +154,7 @@ type Key = (usize, Vec<String>);
 pub(super) struct Correlator<'p> {
     plans: &'p [Plan],
     by_rule: HashMap<usize, Vec<(usize, usize)>>,
-    groups: HashMap<Key, State>,
+    groups: AHashMap<Key, State>,
     occurrences: usize,
     found: Vec<Episode>,
     /// Groups were forgotten, so an episode may be missing or cut.
@@ -167,7 +169,7 @@ impl<'p> Correlator<'p> {
                 by_rule.entry(*rule).or_default().push((number, place));
             }
         }
-        Self { plans, by_rule, groups: HashMap::new(), occurrences: 0, found: Vec::new(), forgot: false }
+        Self { plans, by_rule, groups: AHashMap::new(), occurrences: 0, found: Vec::new(), forgot: false }
     }
 
     /// Adds a hit. The hits must come in the order of time.
@@ -211,14 +213,18 @@ impl<'p> Correlator<'p> {
         let counted = counted?.join("\u{1f}");
         let part = &occurrence.part;
         let now = part.last.time;
-        let state = self.groups.entry((number, group.clone())).or_default();
+        let key = (number, group);
+        let state = match self.groups.get_mut(&key) {
+            Some(known) => known,
+            None => self.groups.entry(key.clone()).or_default(),
+        };
         state.last = now;
         let before = state.window.len();
         let fired = state.fires(plan, place, part, counted);
         self.occurrences = (self.occurrences + state.window.len()).saturating_sub(before);
         let (first, count, parts) = fired?;
         let names = plan.group.iter().map(|(name, _)| name.clone());
-        let group: Vec<(String, String)> = names.zip(group).collect();
+        let group: Vec<(String, String)> = names.zip(key.1).collect();
         match state.open.as_mut().filter(|open| now.saturating_sub(open.last.time) <= plan.span) {
             Some(open) => {
                 open.last = part.last;

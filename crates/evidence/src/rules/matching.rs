@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use aho_corasick::automaton::Automaton;
+use aho_corasick::automaton::{Automaton, StateID};
 use aho_corasick::dfa::DFA;
 use aho_corasick::{Anchored, MatchKind};
 
@@ -53,7 +53,17 @@ pub(super) struct Seen {
     places: Vec<u64>,
     candidates: Vec<usize>,
     found: Vec<usize>,
+    /// The texts to search, by place.
+    searched: Vec<usize>,
     lower: String,
+}
+
+/// A text that is searched, and how far.
+#[derive(Default)]
+struct Lane<'t> {
+    place: usize,
+    state: StateID,
+    rest: &'t [u8],
 }
 
 /// False if the place was marked in this record before.
@@ -165,54 +175,82 @@ impl Matchers {
         &seen.found
     }
 
+    /// Notes the needs that the record meets, and the rules to look at.
     fn look(&self, search: &DFA, view: View<'_>, seen: &mut Seen) {
+        let Ok(state) = search.start_state(Anchored::No) else { return };
+        let (mut places, mut lower) = (std::mem::take(&mut seen.searched), std::mem::take(&mut seen.lower));
+        places.clear();
         if self.whole {
-            view.texts().enumerate().for_each(|(place, text)| self.text(search, view, (place, text), seen));
-            return;
+            places.extend(0..view.texts().count());
+        } else {
+            let all = self.slots.iter().flat_map(|slot| view.places(*slot));
+            places.extend(all.filter(|place| mark(&mut seen.places, **place, seen.record)));
         }
-        for slot in &self.slots {
-            for place in view.places(*slot) {
-                if let (true, Some((_, text))) =
-                    (mark(&mut seen.places, *place, seen.record), view.fields().get(*place))
-                {
-                    self.text(search, view, (*place, text), seen);
-                }
+        // Each step of a search waits for the one before, so two texts are searched at once.
+        let (mut one, mut other) = (Lane::default(), Lane::default());
+        for (place, text) in places.iter().filter_map(|place| Some((*place, view.text(*place)?))) {
+            if !text.is_ascii() {
+                folded(text, &mut lower);
+                self.rest(search, view, &mut Lane { place, state, rest: lower.as_bytes() }, seen);
+                continue;
+            }
+            if !one.rest.is_empty() {
+                std::mem::swap(&mut one, &mut other);
+            }
+            one = Lane { place, state, rest: text.as_bytes() };
+            self.both(search, view, [&mut one, &mut other], seen);
+        }
+        self.rest(search, view, &mut one, seen);
+        self.rest(search, view, &mut other, seen);
+        (seen.searched, seen.lower) = (places, lower);
+    }
+
+    /// Searches two texts until one of them ends.
+    fn both(&self, search: &DFA, view: View<'_>, [one, other]: [&mut Lane<'_>; 2], seen: &mut Seen) {
+        let both = one.rest.len().min(other.rest.len());
+        let ((of_one, one_rest), (of_other, other_rest)) = (one.rest.split_at(both), other.rest.split_at(both));
+        let (mut state, mut state_of_other) = (one.state, other.state);
+        for (byte, byte_of_other) in of_one.iter().zip(of_other) {
+            state = search.next_state(Anchored::No, state, *byte);
+            state_of_other = search.next_state(Anchored::No, state_of_other, *byte_of_other);
+            if search.is_match(state) || search.is_match(state_of_other) {
+                self.found(search, view, (one.place, state), seen);
+                self.found(search, view, (other.place, state_of_other), seen);
+            }
+        }
+        *one = Lane { state, rest: one_rest, ..*one };
+        *other = Lane { state: state_of_other, rest: other_rest, ..*other };
+    }
+
+    fn rest(&self, search: &DFA, view: View<'_>, lane: &mut Lane<'_>, seen: &mut Seen) {
+        let mut state = lane.state;
+        for byte in std::mem::take(&mut lane.rest) {
+            state = search.next_state(Anchored::No, state, *byte);
+            if search.is_match(state) {
+                self.found(search, view, (lane.place, state), seen);
             }
         }
     }
 
-    /// Notes the needs that a text meets, and the rules to look at.
-    fn text(&self, search: &DFA, view: View<'_>, (place, text): (usize, &str), seen: &mut Seen) {
-        let mut lower = std::mem::take(&mut seen.lower);
-        let bytes = if text.is_ascii() {
-            text.as_bytes()
-        } else {
-            folded(text, &mut lower);
-            lower.as_bytes()
-        };
-        let Ok(mut state) = search.start_state(Anchored::No) else { return };
-        for byte in bytes {
-            state = search.next_state(Anchored::No, state, *byte);
-            if !search.is_match(state) {
-                continue;
-            }
-            for nth in 0..search.match_len(state) {
-                let pattern = search.match_pattern(state, nth).as_usize();
-                for need in self.texts.get(pattern).into_iter().flatten() {
-                    let there = match self.needs.get(*need) {
-                        Some(Known::Text(Some(slot))) => view.places(*slot).contains(&place),
-                        known => known.is_some(),
-                    };
-                    if there && mark(&mut seen.needs, *need, seen.record) {
-                        for rule in self.by_text.get(*need).into_iter().flatten() {
-                            if mark(&mut seen.rules, *rule, seen.record) {
-                                seen.candidates.push(*rule);
-                            }
+    /// Notes what the text has at the state of its search.
+    #[inline(never)]
+    fn found(&self, search: &DFA, view: View<'_>, (place, state): (usize, StateID), seen: &mut Seen) {
+        let matches = if search.is_match(state) { search.match_len(state) } else { 0 };
+        for nth in 0..matches {
+            let pattern = search.match_pattern(state, nth).as_usize();
+            for need in self.texts.get(pattern).into_iter().flatten() {
+                let there = match self.needs.get(*need) {
+                    Some(Known::Text(Some(slot))) => view.places(*slot).contains(&place),
+                    known => known.is_some(),
+                };
+                if there && mark(&mut seen.needs, *need, seen.record) {
+                    for rule in self.by_text.get(*need).into_iter().flatten() {
+                        if mark(&mut seen.rules, *rule, seen.record) {
+                            seen.candidates.push(*rule);
                         }
                     }
                 }
             }
         }
-        seen.lower = lower;
     }
 }

@@ -49,7 +49,7 @@ impl Evaluator {
     /// Calls `found` with the number of each rule that the record meets.
     fn each(&mut self, fields: &[(String, String)], bytes: &[u8], mut found: impl FnMut(usize, View<'_>, &RuleSet)) {
         let text = if self.whole { std::str::from_utf8(bytes).ok() } else { None };
-        let fields = joined(fields);
+        let fields = joined(fields, may_be_coded(bytes));
         let view = self.columns.read(&self.rules.slots, &fields, text);
         let Some(matchers) = self.router.matchers(&self.rules, view) else { return };
         matchers.matching(&self.rules, view, &mut self.seen).iter().for_each(|rule| found(*rule, view, &self.rules));
@@ -61,7 +61,7 @@ impl Evaluator {
         let (mut quickly, mut slowly) = (Vec::new(), Vec::new());
         self.each(fields, bytes, |rule, _, _| quickly.push(rule));
         let text = if self.whole { std::str::from_utf8(bytes).ok() } else { None };
-        let fields = joined(fields);
+        let fields = joined(fields, true);
         let view = self.columns.read(&self.rules.slots, &fields, text);
         let sources = self.router.log_sources(&self.rules);
         let meets =
@@ -226,9 +226,16 @@ fn keep(rules: &RuleSet, kept: &mut KeptBySource, episode: Episode) {
     kept.entry((episode.rule, episode.last.source)).or_default().add(hit);
 }
 
+/// Whether a value may hold a `%`: the record has one, or what JSON, XML or an audit log may write for it.
+fn may_be_coded(bytes: &[u8]) -> bool {
+    memchr::memchr3(b'%', b'\\', b'#', bytes).is_some() || memchr::memmem::find(bytes, b"audit(").is_some()
+}
+
 /// With what a record says in other words: a value that is encoded more than once, decoded as often as it is encoded;
 /// and, of a sensor that stores a program and its arguments apart, the whole command line of each process.
-fn joined(fields: &[(String, String)]) -> Cow<'_, [(String, String)]> {
+///
+/// Without `coded`, no value is encoded more than once.
+fn joined(fields: &[(String, String)], coded: bool) -> Cow<'_, [(String, String)]> {
     let command = |(path, arguments): &(String, String)| {
         let of = path.strip_suffix(".arguments")?;
         let binary = format!("{of}.binary");
@@ -241,7 +248,9 @@ fn joined(fields: &[(String, String)]) -> Cow<'_, [(String, String)]> {
         coded.then(|| decodings(value).map(|text| (path.clone(), text)).collect::<Vec<_>>())
     };
     let mut more: Vec<(String, String)> = fields.iter().filter_map(command).collect();
-    more.extend(fields.iter().filter_map(twice).flatten());
+    if coded {
+        more.extend(fields.iter().filter_map(twice).flatten());
+    }
     if more.is_empty() { Cow::Borrowed(fields) } else { Cow::Owned(fields.iter().cloned().chain(more).collect()) }
 }
 
@@ -257,7 +266,7 @@ impl RuleSet {
         wanted: &dyn Fn(&super::Rule) -> bool,
     ) -> Vec<(usize, Result<Explained, String>)> {
         let mut columns = Columns::default();
-        let fields = joined(fields);
+        let fields = joined(fields, true);
         let view = columns.read(&self.slots, &fields, None);
         let mut router = Router::new(self, sensor, file);
         let sources = router.as_mut().map(|router| {

@@ -5,7 +5,8 @@ mod needs;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use rsigma_eval::{CompiledRule, Event, EventValue, compile_rule, evaluate_rule, explain_rule};
+use rsigma_eval::compiler::eval_condition;
+use rsigma_eval::{CompiledRule, Event, EventValue, compile_rule, explain_rule};
 use rsigma_parser::{
     ConditionExpr, ConditionOperator, CorrelationCondition, CorrelationRule, CorrelationType, Detection,
     Level as SigmaLevel, Quantifier, SigmaCollection, SigmaRule, SigmaValue, WindowMode, parse_sigma_yaml,
@@ -322,7 +323,9 @@ fn joined(expression: &ConditionExpr, rules: &[String]) -> Result<Joined, String
 
 impl Matcher {
     pub(super) fn matches(&self, view: View<'_>) -> bool {
-        evaluate_rule(&self.rule, &Record(view)).is_some()
+        let (record, mut selections) = (Record(view), Vec::new());
+        let holds = |condition| eval_condition(condition, &self.rule.detections, &record, &mut selections);
+        self.rule.conditions.iter().any(holds)
     }
 }
 

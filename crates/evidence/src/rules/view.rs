@@ -185,6 +185,11 @@ impl<'r> View<'r> {
         self.fields.iter().map(|(_, value)| value.as_str()).chain(self.text)
     }
 
+    /// The text at this place among all texts.
+    pub(super) fn text(&self, place: usize) -> Option<&'r str> {
+        self.fields.get(place).map(|(_, value)| value.as_str()).or(self.text)
+    }
+
     pub(super) fn fields(&self) -> &'r Fields {
         self.fields
     }

@@ -186,17 +186,25 @@ struct Said {
     check: Option<Resolved>,
 }
 
+/// The time that was read last, since the next record often has the same.
+#[derive(Debug, Default)]
+pub(crate) struct Before {
+    text: String,
+    reading: Reading,
+    moment: Option<Moment>,
+}
+
 impl TimePlan {
-    pub(crate) fn state(&self, fields: &mut Fields) -> Stated {
+    pub(crate) fn state(&self, fields: &mut Fields, before: &mut Before) -> Stated {
         join_pair(self.pair.as_ref(), fields);
-        let ingested = self.ingestion.as_ref().and_then(|own| Some(self.moment(own, fields)?.ns));
-        Stated { found: self.said(fields), ingested }
+        let ingested = self.ingestion.as_ref().and_then(|own| Some(self.moment(own, fields, before)?.ns));
+        Stated { found: self.said(fields, before), ingested }
     }
 
-    fn said(&self, fields: &Fields) -> Option<Said> {
+    fn said(&self, fields: &Fields, before: &mut Before) -> Option<Said> {
         // Ignore times without a year if the year is unknown.
         let has_year = |moment: &Moment| moment.dated || self.year.is_some();
-        let read = |own: &Own| self.moment(own, fields).filter(has_year);
+        let mut read = |own: &Own| self.moment(own, fields, before).filter(has_year);
         let (place, own, moment) =
             self.own.iter().enumerate().find_map(|(place, own)| Some((place, own, read(own)?)))?;
         Some(Said {
@@ -204,20 +212,26 @@ impl TimePlan {
             basis: if moment.dated || self.year_set { own.basis } else { TimeBasis::Inferred },
             place: u8::try_from(place).ok(),
             offset: self.offset(own, &moment, fields),
-            check: self.check.as_ref().filter(|_| own.utc).and_then(|check| self.clock(check, fields)),
+            check: self.check.as_ref().filter(|_| own.utc).and_then(|check| self.clock(check, fields, before)),
         })
     }
 
-    fn clock(&self, check: &Own, fields: &Fields) -> Option<Resolved> {
-        let moment = self.moment(check, fields)?;
+    fn clock(&self, check: &Own, fields: &Fields, before: &mut Before) -> Option<Resolved> {
+        let moment = self.moment(check, fields, before)?;
         let add = self.offset(check, &moment, fields);
         let basis = if add.is_some() { TimeBasis::ClockCorrected } else { TimeBasis::Record };
         let field = u8::try_from(self.own.len()).ok();
         Some(Resolved { ns: moment.ns + add.unwrap_or(0), precision: moment.precision, basis, field })
     }
 
-    fn moment(&self, own: &Own, fields: &Fields) -> Option<Moment> {
-        parse(get(fields, &own.path)?, Reading { numbers: own.numbers, ..self.reading() })
+    fn moment(&self, own: &Own, fields: &Fields, before: &mut Before) -> Option<Moment> {
+        let text = get(fields, &own.path)?;
+        let reading = Reading { numbers: own.numbers, ..self.reading() };
+        if before.text != text || before.reading != reading {
+            text.clone_into(&mut before.text);
+            (before.reading, before.moment) = (reading, parse(text, reading));
+        }
+        before.moment
     }
 
     fn offset(&self, own: &Own, moment: &Moment, fields: &Fields) -> Option<i64> {
