@@ -147,7 +147,7 @@ const SCHEMA: &str = "
     CREATE TABLE rule_total(rule INTEGER NOT NULL, source INTEGER NOT NULL, hits INTEGER NOT NULL, first INTEGER, last INTEGER);
     CREATE TABLE rule_hit(rule INTEGER NOT NULL, source INTEGER NOT NULL, record INTEGER NOT NULL, time INTEGER, grp TEXT);
     CREATE TEMP TABLE carried(rule INTEGER NOT NULL, source INTEGER NOT NULL, record INTEGER NOT NULL, time INTEGER NOT NULL,
-        held TEXT NOT NULL);
+        held BLOB NOT NULL);
     CREATE INDEX block_place ON block(source, first_line);
 ";
 

@@ -23,6 +23,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
+use ahash::AHashMap;
 use casebook_protocol::hash::sha256_hex;
 use serde::{Deserialize, Serialize};
 
@@ -130,10 +131,10 @@ impl Rule {
 pub struct RuleSet {
     rules: Vec<Rule>,
     /// Those of single records, by number.
-    matchers: HashMap<usize, Matcher>,
+    matchers: AHashMap<usize, Matcher>,
     plans: Vec<Plan>,
     /// For each rule that correlations read, the fields that they need, with their slots.
-    carried: HashMap<usize, Vec<(String, usize)>>,
+    carried: AHashMap<usize, Vec<(String, usize)>>,
     slots: Slots,
     routes: Mutex<HashMap<LogSources, Option<Arc<Matchers>>>>,
     hash: String,

@@ -237,6 +237,9 @@ fn hex4(digits: &str) -> Option<u32> {
 
 pub(crate) fn is_number(word: &str) -> bool {
     let digits = |t: &str| !t.is_empty() && t.bytes().all(|b| b.is_ascii_digit());
+    if digits(word) {
+        return true;
+    }
     let word = word.strip_prefix('-').unwrap_or(word);
     if !word.starts_with(|first: char| first.is_ascii_digit()) {
         return false;

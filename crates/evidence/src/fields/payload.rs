@@ -38,8 +38,8 @@ pub(crate) fn packed(value: &str) -> bool {
     value.len() >= 6
         && (matches!(value.as_bytes().first(), Some(b'{' | b'[' | b'<' | b' ' | b'\n'))
             || memchr::memchr2(b'=', b'\n', value.as_bytes()).is_some()
-            || value.contains("EF:")
-            || value.contains("[id \"")
+            || (memchr::memchr2(b'F', b'[', value.as_bytes()).is_some()
+                && (value.contains("EF:") || value.contains("[id \"")))
             || BEGINNINGS.iter().any(|begin| value.starts_with(begin)))
 }
 

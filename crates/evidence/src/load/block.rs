@@ -58,6 +58,9 @@ impl BlockPlan {
     }
 }
 
+/// Bytes that a block has room for at first: what ends a block, and a line.
+const ROOM: usize = 68 << 10;
+
 /// A block to read.
 pub(super) struct Job {
     pub(super) plan: Arc<BlockPlan>,
@@ -98,7 +101,7 @@ impl Job {
     pub(super) fn new(plan: &Arc<BlockPlan>) -> Self {
         // It is replaced when the block is complete.
         let (answer, _) = std::sync::mpsc::sync_channel(1);
-        Self { plan: Arc::clone(plan), pieces: Vec::new(), raw: Vec::new(), answer }
+        Self { plan: Arc::clone(plan), pieces: Vec::new(), raw: Vec::with_capacity(ROOM), answer }
     }
 }
 

@@ -59,7 +59,8 @@ impl Grams {
             words = low;
             set = words.iter().map(|w| w.count_ones() as usize).sum();
         }
-        let filter = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        let mut filter = Vec::with_capacity(words.len() * 8);
+        words.iter().for_each(|word| filter.extend_from_slice(&word.to_le_bytes()));
         self.words.fill(0);
         filter
     }

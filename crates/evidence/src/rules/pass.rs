@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use memchr::memmem::Finder;
+
 use super::correlate::{Correlator, Episode, Occurrence, Part, Place};
 use super::explain::Explained;
 use super::hits::{Group, GroupPart, Hit, Kept};
@@ -35,6 +37,7 @@ pub(crate) struct Evaluator {
     columns: Columns,
     seen: Seen,
     whole: bool,
+    audit: Finder<'static>,
 }
 
 impl Evaluator {
@@ -43,13 +46,20 @@ impl Evaluator {
         let router = Router::new(rules, sensor, file)?;
         // The fields of these formats do not hold all words of a record.
         let whole = matches!(format, Format::KeyValue | Format::Cef | Format::ModSecurity | Format::CmTrace);
-        Some(Self { rules: Arc::clone(rules), router, columns: Columns::default(), seen: Seen::default(), whole })
+        Some(Self {
+            rules: Arc::clone(rules),
+            router,
+            columns: Columns::default(),
+            seen: Seen::default(),
+            whole,
+            audit: Finder::new("audit("),
+        })
     }
 
     /// Calls `found` with the number of each rule that the record meets.
     fn each(&mut self, fields: &[(String, String)], bytes: &[u8], mut found: impl FnMut(usize, View<'_>, &RuleSet)) {
         let text = if self.whole { std::str::from_utf8(bytes).ok() } else { None };
-        let fields = joined(fields, may_be_coded(bytes));
+        let fields = joined(fields, may_be_coded(bytes, &self.audit));
         let view = self.columns.read(&self.rules.slots, &fields, text);
         let Some(matchers) = self.router.matchers(&self.rules, view) else { return };
         matchers.matching(&self.rules, view, &mut self.seen).iter().for_each(|rule| found(*rule, view, &self.rules));
@@ -64,8 +74,9 @@ impl Evaluator {
         let fields = joined(fields, true);
         let view = self.columns.read(&self.rules.slots, &fields, text);
         let sources = self.router.log_sources(&self.rules);
-        let meets =
-            |(_, matcher): &(&usize, &sigma::Matcher)| matcher.logsource.meets(&sources) && matcher.matches(view);
+        let meets = |(_, matcher): &(&usize, &sigma::Matcher)| {
+            matcher.logsource.meets(&sources) && matcher.matches_slowly(view)
+        };
         slowly.extend(self.rules.matchers.iter().filter(meets).map(|(rule, _)| *rule));
         slowly.sort_unstable();
         (quickly, slowly)
@@ -227,8 +238,8 @@ fn keep(rules: &RuleSet, kept: &mut KeptBySource, episode: Episode) {
 }
 
 /// Whether a value may hold a `%`: the record has one, or what JSON, XML or an audit log may write for it.
-fn may_be_coded(bytes: &[u8]) -> bool {
-    memchr::memchr3(b'%', b'\\', b'#', bytes).is_some() || memchr::memmem::find(bytes, b"audit(").is_some()
+fn may_be_coded(bytes: &[u8], audit: &Finder<'_>) -> bool {
+    memchr::memchr3(b'%', b'\\', b'#', bytes).is_some() || audit.find(bytes).is_some()
 }
 
 /// With what a record says in other words: a value that is encoded more than once, decoded as often as it is encoded;

@@ -3,6 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Mutex;
 
+use ahash::AHashMap;
+
 use super::correlate::{Kind, Plan};
 use super::sigma::{Body, Correlation, Document, Matcher};
 use super::taxonomy::TAXONOMY;
@@ -106,7 +108,7 @@ fn set(read: Vec<(Rule, Document)>, plans: Vec<Plan>, parts: &HashMap<usize, boo
         slots.add(field);
     }
     let mut rules = Vec::new();
-    let mut matchers: HashMap<usize, Matcher> = HashMap::new();
+    let mut matchers: AHashMap<usize, Matcher> = AHashMap::new();
     for (number, (mut rule, document)) in read.into_iter().enumerate() {
         rule.part = parts.get(&number).copied().unwrap_or(false);
         rules.push(rule);
@@ -117,7 +119,7 @@ fn set(read: Vec<(Rule, Document)>, plans: Vec<Plan>, parts: &HashMap<usize, boo
             matchers.insert(number, *matcher);
         }
     }
-    let mut carried: HashMap<usize, Vec<(String, usize)>> = HashMap::new();
+    let mut carried: AHashMap<usize, Vec<(String, usize)>> = AHashMap::new();
     for plan in &plans {
         let mut fields: BTreeSet<&String> = plan.counted.iter().collect();
         fields.extend(plan.group.iter().flat_map(|(_, fields)| fields));

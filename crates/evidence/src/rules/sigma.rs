@@ -1,11 +1,11 @@
 //! The only module that uses the library for Sigma. It reads rules into our types and matches them.
 
 mod needs;
+mod test;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use rsigma_eval::compiler::eval_condition;
 use rsigma_eval::{CompiledRule, Event, EventValue, compile_rule, explain_rule};
 use rsigma_parser::{
     ConditionExpr, ConditionOperator, CorrelationCondition, CorrelationRule, CorrelationType, Detection,
@@ -19,6 +19,7 @@ use super::needs::Needs;
 use super::taxonomy::LogSource;
 use super::view::View;
 use super::{Level, text};
+use test::Test;
 
 /// A YAML document with a rule.
 #[derive(Debug)]
@@ -51,6 +52,7 @@ pub(super) struct Matcher {
     /// What a record must have to match.
     pub(super) needs: Needs,
     rule: CompiledRule,
+    test: Test,
 }
 
 /// A correlation whose rules are named, not yet found.
@@ -149,6 +151,7 @@ fn detection(mut rule: SigmaRule) -> Result<Document, String> {
             logsource,
             fields,
             needs: needs::of_rule(&compiled),
+            test: Test::of_rule(&compiled),
             rule: compiled,
         })),
     })
@@ -323,9 +326,13 @@ fn joined(expression: &ConditionExpr, rules: &[String]) -> Result<Joined, String
 
 impl Matcher {
     pub(super) fn matches(&self, view: View<'_>) -> bool {
-        let (record, mut selections) = (Record(view), Vec::new());
-        let holds = |condition| eval_condition(condition, &self.rule.detections, &record, &mut selections);
-        self.rule.conditions.iter().any(holds)
+        self.test.holds(&Record(view))
+    }
+
+    /// The same by the library.
+    #[cfg(test)]
+    pub(super) fn matches_slowly(&self, view: View<'_>) -> bool {
+        rsigma_eval::evaluate_rule(&self.rule, &Record(view)).is_some()
     }
 }
 
