@@ -102,7 +102,7 @@ fn parts(captured: &[Captured]) {
         let request = &c.request;
         let sum = all.entry((c.kind.map_or("other", TaskKind::name), c.place.1 + 1)).or_default();
         let body: Value = serde_json::from_slice(&request.bytes).unwrap_or_default();
-        let [system, sections] = [&[request.system.clone()], request.task_parts()]
+        let [system, sections] = [std::slice::from_ref(&request.system), request.task_parts()]
             .map(|texts| texts.iter().map(|text| Value::from(text.as_str()).to_string().len()).sum::<usize>());
         let tools = body.get("tools").map_or(0, |tools| tools.to_string().len());
         let form = request.format.as_ref().map_or(0, |(_, schema)| schema.to_string().len());
