@@ -12,7 +12,7 @@ const LONGEST: usize = 4096;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct JournalTools;
 
-const SCHEMA: &str = r#"{"type":"object","required":["kind","text"],"properties":{"kind":{"enum":["decision","observation","finding","question","action","hypothesis"],"description":"decision: a strategic choice; observation: a pattern noticed; finding: a confirmed fact; question: an open item; action: a step taken or planned; hypothesis: a working theory"},"text":{"type":"string"},"priority":{"enum":["low","medium","high","critical"]},"follow_ups":{"type":"array","items":{"type":"string"}},"citations":{"type":"array","items":{"type":"string"},"description":"ids of findings"},"supersedes":{"type":"array","items":{"type":"integer"},"description":"numbers of entries"}}}"#;
+const SCHEMA: &str = r#"{"type":"object","additionalProperties":false,"required":["kind","text"],"properties":{"kind":{"enum":["decision","observation","finding","question","action","hypothesis"],"description":"decision: a strategic choice; observation: a pattern noticed; finding: a confirmed fact; question: an open item; action: a step taken or planned; hypothesis: a working theory"},"text":{"type":"string"},"priority":{"enum":["low","medium","high","critical"]},"follow_ups":{"type":"array","items":{"type":"string"}},"citations":{"type":"array","items":{"type":"string"},"description":"ids of findings"},"supersedes":{"type":"array","items":{"type":"integer"},"description":"numbers of entries"}}}"#;
 
 #[async_trait]
 impl Tools for JournalTools {

@@ -246,3 +246,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn rules_of_other_servers_reach_only_an_expert_with_their_tools() {
+    let with = |tool: &str| {
+        let mut task = task("x", 1);
+        let View::Investigate(view) = &mut task.view else { panic!() };
+        view.toolset.tools = vec![casebook_protocol::ToolSpec {
+            name: tool.to_owned(),
+            description: String::new(),
+            input_schema: "{}".to_owned(),
+            repeatable: true,
+        }];
+        ExpertBrief.brief(&task, AMPLE).system
+    };
+    assert!(with("github__list_commits").contains("Tools named `server__tool` are of other servers"));
+    assert!(!with("search").contains("server__tool"));
+}

@@ -40,7 +40,7 @@ fn timeline_fits_the_window_of_its_model_and_loses_nothing() {
         (lab, report)
     };
     for form in [FORMS[0], FORMS[7]] {
-        let ((narrow, report), (wide, _)) = (run(form, 5500), run(form, 200_000));
+        let ((narrow, report), (wide, _)) = (run(form, 9000), run(form, 200_000));
         let left_out = |request: &Request| {
             let note =
                 prompt::section(request, "left_out")?.lines().find_map(|line| line.strip_prefix("timeline: "))?;

@@ -105,7 +105,7 @@ pub fn moment(place: &str, text: &str, faults: &mut Faults) -> Option<Timestamp>
     read
 }
 
-/// The time of an event.
+// The time of an event. A model needs no description of it.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TimeForm {

@@ -77,9 +77,12 @@ pub fn rewritten<'a>(room: usize, timeline: &'a Timeline, ranks: &'a [u64], fate
     written.whole()
 }
 
+/// Bytes of a prompt about the Timeline in its shortest form: the system text, narrative, gaps and summary.
+const UNCUT: usize = 12_000;
+
 /// It depends on the room of the prompt alone, because the answer is read with the same events.
 fn rewritten_bytes(room: usize) -> usize {
-    scaled(REWRITTEN, room).min(room / 3)
+    scaled(REWRITTEN, room).min(room.saturating_sub(UNCUT) / 3)
 }
 
 /// Which events of the Timeline the Critic is shown.
