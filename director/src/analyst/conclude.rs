@@ -48,18 +48,19 @@ pub(super) fn report(view: &DirectorView) -> (Vec<EntryDraft>, Answer) {
     let against: Vec<&Finding> = findings.iter().copied().filter(|f| points_to_an_attack(f)).collect();
     let explaining: Vec<&Finding> =
         findings.iter().copied().filter(|f| !points_to_an_attack(f) && f.draft.about_alert).collect();
-    let dismissed = matches!(verdict, Verdict::BenignPositive | Verdict::FalsePositive);
-    let rests = match verdict {
-        Verdict::TruePositive => against.clone(),
-        Verdict::Inconclusive => [&*against, &explaining].concat(),
-        _ => explaining.clone(),
+    let first = against.iter().find(|f| f.draft.about_alert).or(against.first());
+    let earliest = explaining.iter().min_by_key(|f| (f.round, started(f)));
+    let (rests, cause, story) = match verdict {
+        Verdict::TruePositive => (against.clone(), first, None),
+        Verdict::BenignPositive | Verdict::FalsePositive => (explaining.clone(), earliest, story(view)),
+        Verdict::Inconclusive => ([&*against, &explaining].concat(), None, None),
     };
-    let story = story(view).filter(|_| dismissed).unwrap_or_default();
+    let story = story.unwrap_or_default();
     let narrative = view.timeline.as_ref().map_or("", |t| t.narrative.as_str());
     let conclusion = Conclusion {
         verdict,
         summary: format!("{story}{because} {narrative}").trim().to_owned(),
-        root_cause: root_cause(verdict, &against, &explaining),
+        root_cause: cause.map_or("Not established.".into(), |f| format!("{} ({})", f.draft.claim, f.id)),
         actions: actions(verdict, &against),
         open_questions: open_questions(view, verdict),
         findings: rests.iter().map(|f| f.id.clone()).take(40).collect(),
@@ -138,15 +139,6 @@ fn judge(findings: &[&Finding], refuted: bool) -> (Verdict, String) {
         ),
     };
     (verdict, because.to_owned())
-}
-
-fn root_cause(verdict: Verdict, against: &[&Finding], explaining: &[&Finding]) -> String {
-    let cause = match verdict {
-        Verdict::TruePositive => against.iter().find(|f| f.draft.about_alert).or_else(|| against.first()),
-        Verdict::BenignPositive | Verdict::FalsePositive => explaining.iter().min_by_key(|f| (f.round, started(f))),
-        Verdict::Inconclusive => None,
-    };
-    cause.map_or_else(|| "Not established.".into(), |f| format!("{} ({})", f.draft.claim, f.id))
 }
 
 fn actions(verdict: Verdict, against: &[&Finding]) -> Vec<String> {

@@ -54,7 +54,9 @@ pub(super) fn findings(case: &Case) -> Vec<FindingDraft> {
 
 /// The nearest activity of others. It decides nothing about the alert.
 fn beside(others: &[Correlation<'_>], case: &Case) -> Vec<FindingDraft> {
-    let mut near: Vec<(f64, &Correlation<'_>)> = others.iter().map(|found| (found.apart(case), found)).collect();
+    let apart =
+        |found: &Correlation<'_>| found.records.iter().map(|rec| case.near.apart(rec)).fold(f64::INFINITY, f64::min);
+    let mut near: Vec<(f64, &Correlation<'_>)> = others.iter().map(|found| (apart(found), found)).collect();
     near.retain(|(apart, _)| *apart <= NEAR_SECONDS);
     near.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut seen = BTreeSet::new();
@@ -130,11 +132,6 @@ impl<'a> Correlation<'a> {
                 .records
                 .iter()
                 .any(|rec| case.specific.iter().any(|name| rec.names(name)) || case.near.has_actor(rec))
-    }
-
-    /// Seconds between the alert and the nearest record.
-    fn apart(&self, case: &Case) -> f64 {
-        self.records.iter().map(|rec| case.near.apart(rec)).fold(f64::INFINITY, f64::min)
     }
 
     /// None for what a rule takes for harmless: that explains no alert.
