@@ -135,9 +135,19 @@ pub async fn resume(
     let budget = state.case.as_ref().map(|case| case.budget).unwrap_or_default();
     let (team, evidence) = gathered(&sources, home, hint, reasoners, observer, stop).await?;
     let team = Engine::start(home, team, evidence, budget, reasoners).await?;
-    same_evidence(id, &state, &team.roster)?;
-    let events = team.bus.subscribe(EVENTS).await.map_err(Failure::defect)?;
-    team.hub.resume(id).await?;
+    let resumed = async {
+        same_evidence(id, &state, &team.roster)?;
+        let events = team.bus.subscribe(EVENTS).await.map_err(Failure::defect)?;
+        team.hub.resume(id).await?;
+        Ok(events)
+    };
+    let events = match resumed.await {
+        Ok(events) => events,
+        Err(failure) => {
+            team.close().await;
+            return Err(failure);
+        }
+    };
     observer.begun(id, Begun::Continued);
     report_models(&state, reasoners, observer);
     let hub = team.hub.clone();
@@ -267,9 +277,28 @@ impl Engine {
         matches!(tokio::time::timeout(LAST_WORDS, self.intake.drain()).await, Ok(Ok(())))
     }
 
-    /// Shows events until the report is complete or the user stops.
+    /// Ends the actors and the servers of the team.
+    async fn close(&self) {
+        self.bus.close();
+        self.toolbox.close().await;
+    }
+
+    /// Shows events until the report is complete or the user stops, and closes the team.
     async fn finish(
         self,
+        id: &InvestigationId,
+        events: Box<dyn Subscription>,
+        ending: impl Future<Output = Result<Report, HubError>>,
+        observer: &mut dyn Observer,
+        stop: &mut Stop,
+    ) -> Result<Report, Failure> {
+        let report = self.followed(id, events, ending, observer, stop).await;
+        self.close().await;
+        report
+    }
+
+    async fn followed(
+        &self,
         id: &InvestigationId,
         mut events: Box<dyn Subscription>,
         ending: impl Future<Output = Result<Report, HubError>>,
@@ -281,11 +310,7 @@ impl Engine {
         let report = loop {
             tokio::select! {
                 biased;
-                () = stop.wait() => {
-                    let stopped = self.suspend(id).await;
-                    self.toolbox.close().await;
-                    return stopped;
-                }
+                () = stop.wait() => return self.suspend(id).await,
                 Some(message) = events.next() => {
                     if let Ok(entry) = serde_json::from_slice::<Recorded>(&message.bytes)
                         && entry.investigation == *id
@@ -295,11 +320,7 @@ impl Engine {
                 }
                 report = &mut ending => break report,
                 // A task whose result cannot be recorded would be tried again and again.
-                error = self.store.failed() => {
-                    self.bus.close();
-                    self.toolbox.close().await;
-                    return Err(error.into());
-                }
+                error = self.store.failed() => return Err(error.into()),
             }
         };
         if matches!(report, Ok(_) | Err(HubError::NotInvestigated { .. })) {
@@ -307,8 +328,6 @@ impl Engine {
                 observer.recorded(&entry);
             }
         }
-        self.bus.close();
-        self.toolbox.close().await;
         report.map_err(|error| match error {
             HubError::NotInvestigated { .. } => Failure::not_investigated(error, self.again(id)),
             error => error.into(),

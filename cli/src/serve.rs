@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use casebook_api::team::{Backtest, Body, Launched, Repeat, Team, Wanted};
+use casebook_api::team::{Backtest, Body, Launched, Refused, Repeat, Team, Wanted};
 use casebook_evidence::{Catalog, EvidenceTools};
 use casebook_hub::archive;
 use casebook_hub::intake::{Source, Wish};
@@ -164,13 +164,18 @@ impl Team for Desk {
         answer.await.map_err(|_| ENDED)?
     }
 
-    async fn repeat(&self, repeat: Repeat) -> Result<u64, String> {
+    async fn repeat(&self, repeat: Repeat) -> Result<u64, Refused> {
         let reasoners = match &repeat.model {
             None => self.reasoners.clone(),
-            Some(name) => self.reasoners.with_model(name, self.given.team.as_deref()).map_err(|f| f.what)?,
+            Some(name) => {
+                let chosen = self.reasoners.with_model(name, self.given.team.as_deref());
+                chosen.map_err(|f| Refused::Unusable(f.what))?
+            }
         };
-        let n = self.backtests.begin(repeat.clone());
-        self.ask(Request::Repeat { n, repeat, reasoners }).await?;
+        // With a place in the queue, nothing waits between the beginning and the work.
+        let place = self.requests.reserve().await.map_err(|_| Refused::Stopping)?;
+        let n = self.backtests.begin(repeat.clone()).ok_or(Refused::TooMany)?;
+        place.send(Request::Repeat { n, repeat, reasoners });
         Ok(n)
     }
 

@@ -4,10 +4,11 @@ use std::sync::{Arc, LazyLock};
 
 use casebook_agent::model::brief::{Brief, Briefing};
 use casebook_agent::model::data::section;
-use casebook_agent::model::prompt::{JOURNAL_READ, Prompt, SERVERS, Section, Written, channels, lay_out, scaled};
+use casebook_agent::model::prompt::{
+    JOURNAL_READ, Prompt, SERVERS, Section, Written, channels, lay_out, scaled, servers,
+};
 use casebook_agent::model::schema::AnswerForm;
 use casebook_agent::reasoner::Done;
-use casebook_protocol::tool::server_of;
 use casebook_protocol::{Answer, ExpertView, FindingDraft, HostCoverage, SourceInfo, Task, TaskKind, View, one_line};
 use casebook_trust::rule::{CAP_SINGLE_SOURCE, CAP_UNSUPPORTED, TIMELINE_THRESHOLD};
 use serde_json::{Value, json};
@@ -54,8 +55,8 @@ impl Brief for ExpertBrief {
     fn brief(&self, task: &Task, room: usize) -> Briefing {
         let (system, sections) = match &task.view {
             View::Investigate(view) => {
-                let servers = view.toolset.tools.iter().any(|tool| server_of(&tool.name).is_some());
-                (if servers { &SYSTEM_WITH_SERVERS } else { &SYSTEM }, sections(task, view, room))
+                let system = if servers(task).is_empty() { &SYSTEM } else { &SYSTEM_WITH_SERVERS };
+                (system, sections(task, view, room))
             }
             // Cannot happen, because queues separate the roles. `read` rejects the answer.
             _ => (&SYSTEM, Vec::new()),
@@ -71,6 +72,7 @@ impl Brief for ExpertBrief {
     fn ready(&self) {
         LazyLock::force(&FORM);
         LazyLock::force(&SYSTEM);
+        LazyLock::force(&SYSTEM_WITH_SERVERS);
         casebook_trust::injection::known();
     }
 

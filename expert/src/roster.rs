@@ -113,14 +113,22 @@ impl Seen {
         }
     }
 
-    /// For the Director, who sees the records, hosts and times of all sources elsewhere, and the notes of those that
-    /// findings rest on.
+    /// For the Director, who sees the records, hosts and times of all sources elsewhere.
     fn briefly(&self) -> String {
         let id = one_line(&self.source, 80);
         if self.coverage.is_empty() {
             return format!("{id} ({})", self.about());
         }
-        format!("{id} ({}, {})", self.format.words(), self.written_by())
+        let damage = if self.malformed > 0 {
+            format!(", {} of {} malformed", self.malformed, records(self.records))
+        } else {
+            String::new()
+        };
+        format!("{id} ({}, {}{damage}{})", self.format.words(), self.written_by(), self.noted())
+    }
+
+    fn noted(&self) -> String {
+        self.notes.iter().take(NOTES).map(|note| format!("; {}", one_line(note, NOTE))).collect()
     }
 
     fn written_by(&self) -> String {
@@ -136,9 +144,7 @@ impl Seen {
         let damage = if self.malformed > 0 { format!(", {} of them malformed", self.malformed) } else { String::new() };
         let guess = if self.confirmed { "" } else { " (a guess)" };
         let by = format!("{}{guess}", self.written_by());
-        let notes = self.notes.iter().take(NOTES).map(|note| format!("; {}", one_line(note, NOTE)));
-        let notes: String = notes.collect();
-        format!("{}{damage}, {}, {by}, {period}{notes}", records(self.records), self.format.words())
+        format!("{}{damage}, {}, {by}, {period}{}", records(self.records), self.format.words(), self.noted())
     }
 }
 

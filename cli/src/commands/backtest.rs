@@ -78,7 +78,7 @@ fn failure(error: BranchError) -> Failure {
 }
 
 /// A stopped backtest cannot be resumed, because its record is in memory.
-fn kept_nothing(failure: Failure) -> Failure {
+pub(crate) fn kept_nothing(failure: Failure) -> Failure {
     match failure.exit {
         Exit::Unfinished => Failure {
             what: "the backtest was stopped and nothing of it is stored; the investigation is unchanged".into(),

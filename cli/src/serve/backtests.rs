@@ -7,14 +7,17 @@ use casebook_api::team::{Backtest, Outcome, Repeat};
 use casebook_hub::Branch;
 use casebook_protocol::{Event, Recorded, Report};
 
+use crate::commands::backtest::kept_nothing;
 use crate::embedded::{self, Observer, Sources};
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::reasoners::Reasoners;
 use crate::stop::Stop;
 
-/// Older ones are forgotten.
+/// Of more, the oldest that ended are forgotten.
 const KEPT: usize = 32;
+/// Backtests at the same time.
+const AT_ONCE: usize = 2;
 
 #[derive(Default)]
 pub(super) struct Backtests {
@@ -57,15 +60,21 @@ impl Backtests {
         self.held().iter().cloned().collect()
     }
 
-    /// The number of a new backtest.
-    pub(super) fn begin(&self, repeat: Repeat) -> u64 {
+    /// The number of a new backtest; none if too many run.
+    pub(super) fn begin(&self, repeat: Repeat) -> Option<u64> {
         let mut all = self.held();
+        let running = |one: &Backtest| matches!(one.outcome, Outcome::Running);
+        if all.iter().filter(|one| running(one)).count() >= AT_ONCE {
+            return None;
+        }
         let n = all.back().map_or(1, |last| last.n + 1);
         all.push_back(Backtest { n, round: 0, events: 0, repeat, outcome: Outcome::Running });
-        if all.len() > KEPT {
-            all.pop_front();
+        if all.len() > KEPT
+            && let Some(oldest) = all.iter().position(|one| !running(one))
+        {
+            all.remove(oldest);
         }
-        n
+        Some(n)
     }
 
     /// Call it on the thread of the actors' system.
@@ -81,7 +90,8 @@ impl Backtests {
         let counting = Counting { all: self, n };
         let outcome = match repeated(repeat, home, sources, reasoners, counting, &mut stop).await {
             Ok(report) => Outcome::Done(Arc::new(report)),
-            Err(Failure { what, advice, .. }) => Outcome::Failed(format!("{what}; {advice}")),
+            // The advice of a failure is for the command line.
+            Err(failure) => Outcome::Failed(kept_nothing(failure).what),
         };
         self.change(n, |one| one.outcome = outcome);
     }
@@ -100,4 +110,23 @@ async fn repeated(
     let branch = branch.map_err(|e| Failure::usage(e, "choose another round"))?;
     let again = Home::with(&home.folder, Arc::new(branch));
     embedded::resume(&again, investigation, sources, reasoners, &mut counting, stop).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_run_at_once_and_one_that_runs_is_not_forgotten() {
+        let all = Backtests::default();
+        let investigation = casebook_protocol::InvestigationId::new("inv-1").unwrap();
+        let begin = || all.begin(Repeat { investigation: investigation.clone(), from_round: 1, model: None });
+        assert_eq!((begin(), begin(), begin()), (Some(1), Some(2), None));
+        for n in 2..100 {
+            all.change(n, |one| one.outcome = Outcome::Failed("x".into()));
+            assert_eq!(begin(), Some(n + 1));
+        }
+        let kept: Vec<u64> = all.all().iter().map(|one| one.n).collect();
+        assert_eq!((kept.len(), kept.first(), kept.last()), (KEPT, Some(&1), Some(&100)));
+    }
 }

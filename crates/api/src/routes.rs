@@ -171,8 +171,8 @@ table! {
         b: needed "the second id";
     Backtests: Get "/backtests" => Page("Backtest"), [],
         "Backtests since the start of the server, without their reports";
-    Repeat: Post "/backtests" => One("Backtest"), [Unreadable NotFound NoTeam NotClosed TooLarge Media Invalid],
-        "Repeats a finished investigation with other models; waits for nothing, and the result is not stored";
+    Repeat: Post "/backtests" => One("Backtest"), [Unreadable NotFound NoTeam NotClosed TooLarge Media Invalid Slow],
+        "Repeats a closed investigation; answers at once, and the result is not stored";
     Backtest: Get "/backtests/{n}" => One("Backtest"), [NotFound Unreadable],
         "How a backtest stands; at its end, both reports and what differs";
     Insights: Get "/insights" => One("Insights"), [],

@@ -44,7 +44,7 @@ pub struct Repeat {
     pub model: Option<String>,
 }
 
-/// A repeated investigation. It is not recorded, and the server forgets it when it ends.
+/// A repeated investigation. It is not recorded, and is forgotten when the server stops.
 #[derive(Debug, Clone)]
 pub struct Backtest {
     /// From 1.
@@ -54,6 +54,15 @@ pub struct Backtest {
     /// Events so far, with those of earlier rounds.
     pub events: u64,
     pub outcome: Outcome,
+}
+
+/// Why a backtest does not begin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refused {
+    TooMany,
+    /// The model cannot be used, and why.
+    Unusable(String),
+    Stopping,
 }
 
 #[derive(Debug, Clone)]
@@ -72,8 +81,8 @@ pub trait Team: Send + Sync + 'static {
     /// Errors are messages for the person.
     async fn open(&self, alert: &[u8], wanted: Wanted) -> Result<Launched, String>;
 
-    /// Begins a backtest, and gives its number. Errors are messages for the person.
-    async fn repeat(&self, repeat: Repeat) -> Result<u64, String>;
+    /// Begins a backtest, and gives its number.
+    async fn repeat(&self, repeat: Repeat) -> Result<u64, Refused>;
 
     /// The backtests since the start of this server, without the oldest of many.
     fn backtests(&self) -> Vec<Backtest>;

@@ -53,7 +53,10 @@ fn runs_as_its_own_user(podman: &Podman) {
     let options = ["--env", "CASEBOOK_NATS=nats://127.0.0.1:1", "--env", "CASEBOOK_HEALTH=8400", IMAGE];
     podman.said(&[&hub[..], &HARDENED[1..], &options].concat()).unwrap();
     let healthy = || podman.run(&["exec", "hub", "/bin/casebook-hub", "--healthy"]).unwrap();
-    let waits = || healthy().status.code() == Some(1) && text(&healthy()).contains("cannot connect to NATS");
+    let waits = || {
+        let found = healthy();
+        found.status.code() == Some(1) && text(&found).contains("cannot connect to NATS")
+    };
     assert!(wait::holds(Duration::from_secs(30), waits), "{}", text(&healthy()));
 
     let pid = podman.said(&["inspect", "--format", "{{.State.Pid}}", "hub"]).unwrap();

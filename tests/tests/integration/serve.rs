@@ -318,3 +318,25 @@ async fn a_closed_investigation_is_repeated_and_compared() {
     let page = String::from_utf8(page.bytes().await.unwrap().to_vec()).unwrap();
     assert!(page.contains("is not recorded") && page.contains("Findings that moved"), "{page}");
 }
+
+/// The advice of the command line, such as a resume, does not fit a backtest of a closed investigation.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backtest_without_the_recorded_evidence_fails_with_the_reason() {
+    let (data, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let from = case().join("evidence/.");
+    assert!(Command::new("cp").arg("-R").arg(from).arg(copy.path()).status().unwrap().success());
+    let server = serve(data.path(), &["--evidence", copy.path().to_str().unwrap()]);
+    let alert: Value = serde_json::from_str(&std::fs::read_to_string(case().join("alert.json")).unwrap()).unwrap();
+    let (_, launched) = server.launch(&json!({"alert": alert})).await;
+    let id = launched["investigation"].as_str().unwrap();
+    server.closed(id).await;
+    std::fs::remove_file(copy.path().join("auth.log")).unwrap();
+    for n in 1..4 {
+        let (status, begun) = server.repeat(&json!({"investigation": id})).await;
+        assert_eq!((status, &begun["n"]), (202, &json!(n)), "a failed one gives its place back: {begun}");
+        let failed = server.repeated(&begun["n"]).await;
+        let why = failed["why"].as_str().unwrap_or_default();
+        assert!(failed["state"] == "failed" && why.contains("the evidence changed"), "{failed}");
+        assert!(!why.contains("resume") && failed["comparison"].is_null(), "{why}");
+    }
+}

@@ -123,10 +123,10 @@ impl Dialogue<'_> {
         }
     }
 
-    /// The room of the prompt that a reply answers.
+    /// The room of the prompt that a reply answers. None for a model that is not in the chain any more: what it was
+    /// shown is not known.
     fn room_of(&self, call: &ModelCall, messages: &[Entry]) -> usize {
-        let mut chain = self.selected.chain.iter();
-        let replied = chain.clone().find(|profile| profile.name == call.model).or_else(|| chain.next());
+        let replied = self.selected.chain.iter().find(|profile| profile.name == call.model);
         replied.map_or(0, |profile| fit::room(self, profile, &self.frame(profile, call.purpose, messages)))
     }
 

@@ -1,5 +1,8 @@
 //! Renders prompts: the system text from a prompt file, and the sections of the first message within a limit of bytes.
 
+use casebook_protocol::tool::server_of;
+use casebook_protocol::{Task, View};
+
 use super::Part;
 use super::data::text_section;
 
@@ -8,8 +11,19 @@ pub mod channels;
 /// The text about the team, the Journal and the sections in every prompt.
 const TEAM: &str = include_str!("../../prompts/team.md");
 
-/// What an Expert with tools of other servers must know about them. It fills `{{servers}}`, which is empty for others.
+/// What an Expert with tools of other servers must know about them.
 pub const SERVERS: &str = include_str!("../../prompts/servers.md");
+/// The name of the placeholder that [`servers`] fills for each task.
+pub(super) const SERVERS_PLACE: &str = "servers";
+
+/// What fills `{{servers}}`: [`SERVERS`] for an Expert with tools of other servers, and nothing for others.
+#[must_use]
+pub fn servers(task: &Task) -> &'static str {
+    match &task.view {
+        View::Investigate(view) if view.toolset.tools.iter().any(|tool| server_of(&tool.name).is_some()) => SERVERS,
+        _ => "",
+    }
+}
 
 /// The room of a prompt, in bytes, for which the limits of sections are meant. A model with more room sees more.
 const ROOM: usize = 200_000;

@@ -10,7 +10,7 @@ use casebook_trust::rule::{CAP_SINGLE_SOURCE, CAP_UNSUPPORTED, TIMELINE_THRESHOL
 use serde_json::Value;
 
 use crate::model::brief::{Brief, Briefing};
-use crate::model::prompt::{Prompt, SERVERS};
+use crate::model::prompt::{Prompt, SERVERS_PLACE, servers};
 use crate::model::schema::AnswerForm;
 use crate::reasoner::Done;
 
@@ -23,6 +23,8 @@ pub struct PromptError {
     pub file: String,
     pub fault: String,
 }
+
+const SERVERS_HERE: &str = "{{servers}}";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Custom {
@@ -46,7 +48,8 @@ fn fills() -> [(&'static str, String); 10] {
         ("gaps", MAX_GAPS.to_string()),
         ("leads", MAX_LEADS.to_string()),
         ("events", MAX_EVENTS.to_string()),
-        ("servers", SERVERS.to_owned()),
+        // Filled for each task.
+        (SERVERS_PLACE, SERVERS_HERE.to_owned()),
     ]
 }
 
@@ -128,7 +131,8 @@ impl Brief for Reworded {
     fn brief(&self, task: &Task, room: usize) -> Briefing {
         let mut briefing = self.brief.brief(task, self.rest(task, room));
         if let Some(custom) = self.custom(task) {
-            (briefing.prompt, briefing.system) = (custom.name.clone(), custom.system.clone());
+            let system = custom.system.replace(SERVERS_HERE, servers(task));
+            (briefing.prompt, briefing.system) = (custom.name.clone(), system);
         }
         briefing.system.push_str(&self.added);
         briefing

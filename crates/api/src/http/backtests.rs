@@ -19,10 +19,8 @@ use crate::model::limits::number;
 use crate::pages::backtest as page;
 use crate::pages::compare::Side;
 use crate::problem::{Kind, Problem};
-use crate::team::{Backtest, Outcome, Repeat};
+use crate::team::{Backtest, Outcome, Refused, Repeat};
 
-/// Backtests at the same time.
-const AT_ONCE: usize = 2;
 /// The fields of a request.
 const FIELDS: [&str; 3] = ["investigation", "from_round", "model"];
 const MOST: usize = 4096;
@@ -46,6 +44,9 @@ async fn open(app: &App, id: &str, from_round: u32, model: Option<String>) -> Re
         return Err(Problem::new(Kind::NotClosed, "only a closed investigation can be repeated"));
     }
     let rounds = moment.row.round;
+    if rounds == 0 {
+        return Err(Problem::new(Kind::NotFound, "it has no round to repeat: it ended before the first"));
+    }
     if !(1..=rounds).contains(&from_round) {
         return Err(Problem::new(
             Kind::NotFound,
@@ -59,13 +60,13 @@ async fn open(app: &App, id: &str, from_round: u32, model: Option<String>) -> Re
             format!("no model has the name {name:?}; known: {}", models.join(", ")),
         ));
     }
-    let running = team.backtests().iter().filter(|one| matches!(one.outcome, Outcome::Running)).count();
-    if running >= AT_ONCE {
-        return Err(Problem::new(Kind::TooMany, format!("{running} backtests are running; wait until one ends")));
-    }
     tracing::info!(investigation = %moment.id, from_round, model, "backtest from a page or the API");
     let repeat = Repeat { investigation: moment.id, from_round, model };
-    team.repeat(repeat).await.map_err(|why| Problem::new(Kind::Invalid, why))
+    team.repeat(repeat).await.map_err(|refused| match refused {
+        Refused::TooMany => Problem::new(Kind::TooMany, "two backtests are running; wait until one ends"),
+        Refused::Unusable(why) => Problem::new(Kind::Invalid, why),
+        Refused::Stopping => Problem::new(Kind::Slow, "the server is stopping"),
+    })
 }
 
 fn known(app: &App) -> Vec<Backtest> {

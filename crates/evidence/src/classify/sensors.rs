@@ -41,7 +41,7 @@ pub(super) struct Speaker<'t> {
     pub(super) domain: &'t str,
     pub(super) sensor: &'t str,
     pub(super) what: &'t str,
-    #[serde(default)]
+    /// Has no default: a log of the subject's host must not count for a dismissal by a forgotten line.
     pub(super) on_host: bool,
 }
 

@@ -238,7 +238,7 @@ fn keep(rules: &RuleSet, kept: &mut KeptBySource, episode: Episode) {
 }
 
 /// Whether a value may hold a `%`: the record has one, or what JSON, XML or an audit log may write for it.
-fn may_be_coded(bytes: &[u8], audit: &Finder<'_>) -> bool {
+pub(super) fn may_be_coded(bytes: &[u8], audit: &Finder<'_>) -> bool {
     memchr::memchr3(b'%', b'\\', b'#', bytes).is_some() || audit.find(bytes).is_some()
 }
 

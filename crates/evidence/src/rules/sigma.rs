@@ -1,7 +1,7 @@
 //! The only module that uses the library for Sigma. It reads rules into our types and matches them.
 
+mod condition;
 mod needs;
-mod test;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ use super::needs::Needs;
 use super::taxonomy::LogSource;
 use super::view::View;
 use super::{Level, text};
-use test::Test;
+use condition::Test;
 
 /// A YAML document with a rule.
 #[derive(Debug)]

@@ -84,7 +84,8 @@ fn addresses(log: &[Recorded]) -> Vec<String> {
     let state = State::replay(log);
     let (task, call) = (state.asked.values().next().unwrap().task.clone(), state.calls.keys().next().unwrap().clone());
     let finding = state.findings().next().unwrap().finding.id.clone();
-    let ours = ["/settings", "/sources", "/investigations/{id}/context", "/events", "/uploads/{upload}"];
+    let ours =
+        ["/settings", "/sources", "/investigations/{id}/context", "/events", "/uploads/{upload}", "/backtests/{n}"];
     let mut all = Vec::new();
     for route in ROUTES.iter().filter(|route| route.verb == Verb::Get && !ours.contains(&route.path)) {
         let path = route.path.replace("{id}", id.as_str()).replace("{task}", task.as_str()).replace("{n}", "1");

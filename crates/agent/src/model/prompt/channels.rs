@@ -173,8 +173,17 @@ pub fn notes(notes: &[SourceNote]) -> Option<Section<'_>> {
         }
     }
     let lines: Vec<String> =
-        same.iter().map(|(note, sources)| one_line(&format!("{}: {note}", sources.join(", ")), SENTENCE)).collect();
+        same.iter().map(|(note, sources)| format!("{}: {}", one_line(note, SENTENCE), named(sources))).collect();
     (!lines.is_empty()).then(|| Section::fixed(text_section("source_notes", &lines.join("\n"))))
+}
+
+/// At most this many sources of one note are named.
+const NAMED: usize = 8;
+
+fn named(sources: &[&str]) -> String {
+    let shown: Vec<String> = sources.iter().take(NAMED).map(|source| one_line(source, LINE)).collect();
+    let more = sources.len().saturating_sub(NAMED);
+    if more > 0 { format!("{} and {more} more", shown.join(", ")) } else { shown.join(", ") }
 }
 
 /// Of which hosts, kinds and times the sources have records; nothing if that is not known.
@@ -207,9 +216,9 @@ pub fn acts(rank: u8, accounting: &Accounting) -> Section<'_> {
     Section::new(rank, ACTS, move |limit| {
         let place = |act: &Act| format!("{}:{}", one_line(&act.record.file, 120), act.record.line);
         let act = |a: &AccountedAct| {
-            let by = a.by.as_ref().map(|id| format!(" (by {id})")).unwrap_or_default();
+            let by = a.by.as_ref().map_or_else(|| "unexplained".to_owned(), |id| format!("explained by {id}"));
             let (act, what) = (&a.act, one_line(&a.act.what, SENTENCE));
-            json!(format!("{} {} {}{by}: {what}", place(act), act.kind.name(), act.part.name()))
+            json!(format!("{} {} {} {by}: {what}", place(act), act.kind.name(), act.part.name()))
         };
         let items = accounting.acts.iter().map(|a| (u64::from(a.by.is_none()), act(a)));
         let (shown, left_out) = kept_values(items, usize::MAX, limit, |missing, all| {

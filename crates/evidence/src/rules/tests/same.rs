@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::super::pass::Evaluator;
+use memchr::memmem::Finder;
+
+use super::super::pass::{Evaluator, may_be_coded};
 use super::recordings::recordings;
 use super::*;
 
@@ -113,11 +115,14 @@ fn a_search_for_texts_hides_no_hit() {
         let source = &catalog.sources()[0];
         let Some(mut evaluator) = Evaluator::new(&rules, &source.sensor, &file, source.format) else { continue };
         let read: Vec<_> = (1..=lines.len() as u64).filter_map(|line| catalog.record(&file, line).ok()).collect();
-        let all: Vec<Fields> = read.iter().map(|record| record.fields()).filter(|f| !f.is_empty()).collect();
+        let read: Vec<_> = read.iter().filter(|record| !record.fields().is_empty()).collect();
+        let all: Vec<Fields> = read.iter().map(|record| record.fields()).collect();
         for (fields, record) in all.iter().zip(&read) {
             for nth in 0..12 {
                 let fields = if nth == 0 { fields.clone() } else { changed(fields, &all, &mut dice) };
-                let (quickly, slowly) = evaluator.met_twice(&fields, &record.bytes);
+                let values: Vec<&str> = fields.iter().map(|(_, value)| value.as_str()).collect();
+                let bytes = if nth == 0 { record.bytes.to_vec() } else { values.join(" ").into_bytes() };
+                let (quickly, slowly) = evaluator.met_twice(&fields, &bytes);
                 assert_eq!(quickly, slowly, "{file}: {fields:?}");
                 records += 1;
                 slowly.iter().for_each(|rule| *hits.entry(*rule).or_default() += 1);
@@ -128,4 +133,21 @@ fn a_search_for_texts_hides_no_hit() {
     let silent: Vec<&str> =
         unusual.filter(|(number, _)| !hits.contains_key(number)).map(|(_, rule)| rule.title.as_str()).collect();
     assert!(records > 10_000 && hits.len() > 500 && silent.is_empty(), "{records} {} {silent:?}", hits.len());
+}
+
+/// The bytes of a record need not have the `%` of a value that is encoded twice.
+#[test]
+fn a_percent_in_a_value_comes_from_what_is_looked_for() {
+    let records = [
+        ("a.ndjson", r#"{"time":"2026-03-01T10:00:00Z","url":"/a\u00252541"}"#),
+        ("audit.log", "type=EXECVE msg=audit(1772359200.123:7): argc=1 a0=2532353431"),
+        ("access.log", r#"10.0.0.9 - - [01/Mar/2026:10:00:00 +0000] "GET /a%2541 HTTP/1.1" 200 12"#),
+    ];
+    for (file, text) in records {
+        let loaded = Loaded::new(&[(file, format!("{text}\n"))]);
+        let catalog = loaded.catalog(None);
+        let record = catalog.record(file, 1).unwrap();
+        assert!(record.fields().iter().any(|(_, value)| value.contains("%2541")), "{file}: {:?}", record.fields());
+        assert!(may_be_coded(&record.bytes, &Finder::new("audit(")), "{file}");
+    }
 }
