@@ -53,7 +53,7 @@ impl Reasoners {
             }
             None if name == ANALYST => models::without_file(team).map(|()| Self::analyst()),
             None => Err(Failure::usage(
-                format!("no models file is given, so there is no model {name:?}"),
+                format!("model {name:?} is unknown, because no models file is given"),
                 "start with --models FILE",
             )),
         }

@@ -105,7 +105,7 @@ pub(super) fn event_time(alert: &Alert) -> Option<(Timestamp, bool)> {
     found.times.into_values().flatten().next().map(|at| (at, zoned))
 }
 
-/// What stands in an alert.
+/// The names and values of an alert.
 #[derive(Default)]
 struct Found {
     records: Vec<(String, u64)>,

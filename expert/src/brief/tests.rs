@@ -1,3 +1,4 @@
+use casebook_agent::model::reword::{Prompts, Reworded};
 use std::sync::Arc;
 
 use casebook_agent::model::form::strict_faults;
@@ -249,17 +250,17 @@ proptest! {
 
 #[test]
 fn rules_of_other_servers_reach_only_an_expert_with_their_tools() {
+    let mut prompts = Prompts::default();
+    prompts.take("investigate.md", include_str!("../../prompts/investigate.md")).unwrap();
+    let copy = Reworded { brief: Arc::new(ExpertBrief), prompts: Some(Arc::new(prompts)), added: String::new() };
     let with = |tool: &str| {
         let mut task = task("x", 1);
         let View::Investigate(view) = &mut task.view else { panic!() };
-        view.toolset.tools = vec![casebook_protocol::ToolSpec {
-            name: tool.to_owned(),
-            description: String::new(),
-            input_schema: "{}".to_owned(),
-            repeatable: true,
-        }];
-        ExpertBrief.brief(&task, AMPLE).system
+        view.toolset.tools = vec![casebook_protocol::ToolSpec::new(tool, "", "{}", true)];
+        let built_in = ExpertBrief.brief(&task, 60_000);
+        assert_eq!(copy.brief(&task, 60_000), built_in, "a copy of the prompt has the same rules and room");
+        built_in.system
     };
-    assert!(with("github__list_commits").contains("Tools named `server__tool` are of other servers"));
+    assert!(with("github__list_commits").contains("Tools named `server__tool` belong to other servers"));
     assert!(!with("search").contains("server__tool"));
 }

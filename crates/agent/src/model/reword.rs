@@ -32,6 +32,12 @@ struct Custom {
     system: String,
 }
 
+impl Custom {
+    fn system(&self, task: &Task) -> String {
+        self.system.replace(SERVERS_HERE, servers(task))
+    }
+}
+
 /// Prompts by task. A task without one uses the built-in prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prompts(BTreeMap<TaskKind, Custom>);
@@ -122,7 +128,8 @@ impl Reworded {
     /// The room that is left for the usual prompt.
     fn rest(&self, task: &Task, room: usize) -> usize {
         let room = room.saturating_sub(self.added.len());
-        let longer = |custom: &Custom| custom.system.len().saturating_sub(self.brief.brief(task, room).system.len());
+        let longer =
+            |custom: &Custom| custom.system(task).len().saturating_sub(self.brief.brief(task, room).system.len());
         room.saturating_sub(self.custom(task).map_or(0, longer))
     }
 }
@@ -131,8 +138,7 @@ impl Brief for Reworded {
     fn brief(&self, task: &Task, room: usize) -> Briefing {
         let mut briefing = self.brief.brief(task, self.rest(task, room));
         if let Some(custom) = self.custom(task) {
-            let system = custom.system.replace(SERVERS_HERE, servers(task));
-            (briefing.prompt, briefing.system) = (custom.name.clone(), system);
+            (briefing.prompt, briefing.system) = (custom.name.clone(), custom.system(task));
         }
         briefing.system.push_str(&self.added);
         briefing

@@ -49,7 +49,7 @@ pub fn verdict(proposed: Verdict, docket: &Docket<'_>) -> (Ruling, Vec<Guard>) {
             ruling.grounds = grounds(&grounded);
             if grave.is_empty() {
                 ruling.missing.push(format!(
-                    "a finding of {TIMELINE_THRESHOLD:.2} or more that points to an attack and is no absence"
+                    "a finding of {TIMELINE_THRESHOLD:.2} or more that points to an attack and is not an absence"
                 ));
             } else if grounded.is_empty() {
                 ruling.missing.push(format!(
