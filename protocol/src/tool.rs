@@ -76,7 +76,10 @@ impl ToolCall {
 
 /// The tools that examine what is recorded: results of the task's own calls, and the Expert's earlier findings. A citation
 /// names the original call, never one of these.
-pub const RESULT_TOOLS: [&str; 4] = ["search_result", "slice_result", "count_result", MY_FINDINGS];
+pub const RESULT_TOOLS: [&str; 2] = [GET_RESULT, MY_FINDINGS];
+
+/// The tool that examines the result of an earlier call of the task.
+pub const GET_RESULT: &str = "get_result";
 
 /// The tool that lists an Expert's own findings of earlier rounds.
 pub const MY_FINDINGS: &str = "my_findings";

@@ -49,7 +49,6 @@ pub enum What {
         text: String,
         /// The first byte of the search.
         after: usize,
-        limit: Option<usize>,
     },
     /// The number of items, of fields, or of lines of a text.
     Count {
@@ -67,7 +66,7 @@ pub fn look(text: &str, look: &Look) -> Result<Value, String> {
         What::Value => Ok(part.shown()),
         What::Piece { offset, length } => part.piece(*offset, length.unwrap_or(PAGE).clamp(1, PAGE)),
         What::Lines { from, to } => part.lines(*from, *to),
-        What::Search { text, after, limit } => search::places(&part, text, *after, *limit),
+        What::Search { text, after } => search::places(&part, text, *after),
         What::Count { by } => count::items(&part, by.as_deref()),
         What::CountText { text } => count::hits(&part, text),
     }

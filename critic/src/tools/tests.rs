@@ -131,14 +131,14 @@ fn think(_: &Task, done: &[Done], _: bool) -> Action {
             call("shop__everything", &json!({})),
         ]),
         3 => Action::Call(vec![
-            call("search_result", &json!({"call": all, "text": "customer-59999"})),
-            call("slice_result", &json!({"call": tail, "from_line": 2})),
-            call("count_result", &json!({"call": all, "pointer": "/orders", "by": "placed_at"})),
-            call("search_result", &json!({"call": "r1.investigate.other.t1.0", "text": "x"})),
-            call("slice_result", &json!({"call": all, "pointer": "/orders/60000"})),
+            call("get_result", &json!({"call": all, "search": "customer-59999"})),
+            call("get_result", &json!({"call": tail, "from_line": 2})),
+            call("get_result", &json!({"call": all, "pointer": "/orders", "by": "placed_at"})),
+            call("get_result", &json!({"call": "r1.investigate.other.t1.0", "search": "x"})),
+            call("get_result", &json!({"call": all, "pointer": "/orders/60000"})),
             call("shop__refund", &json!({})),
         ]),
-        9 => Action::Call(vec![call("slice_result", &json!({"call": format!("{TASK}.t2.0")}))]),
+        9 => Action::Call(vec![call("get_result", &json!({"call": format!("{TASK}.t2.0")}))]),
         _ => {
             let found: Value = serde_json::from_str(&done[3].result).unwrap();
             let at = found["page"]["hits"][0]["at"].as_str().unwrap().to_owned();
@@ -198,7 +198,7 @@ async fn an_expert_looks_into_its_own_results_and_cites_them_not_the_look() {
     };
     refused(6, "expected a call of this task, got \"r1.investigate.other.t1.0\"");
     refused(7, "\"/orders\" is an array of 60000 items");
-    refused(8, "expected a tool of your toolset (calculate, count_result, search_result, shop__");
+    refused(8, "expected a tool of your toolset (calculate, get_result, shop__");
     refused(9, "r1.investigate.shop.t2.0 examined a result itself");
     let Ok(Answer::Investigate(findings)) = &outcome.result else { panic!("{outcome:?}") };
     let checked = exhibits.check(&findings[0]);
@@ -279,12 +279,12 @@ async fn the_critic_sees_arguments_results_documentation_and_who_had_what() {
             (&one["tools"][0]["input_schema"], &one["tools"][0]["repeatable"]),
             (&serde_json::from_str(SCHEMA).unwrap(), &json!(false))
         );
-        assert_eq!(ask(name, json!({"domain": "shop"})).await.unwrap()["tools"].as_array().unwrap().len(), 7);
+        assert_eq!(ask(name, json!({"domain": "shop"})).await.unwrap()["tools"].as_array().unwrap().len(), 5);
     }
     let error = ask("get_toolset_info", json!({"domain": "unknown"})).await.unwrap_err();
     assert_eq!(error, "no Expert unknown was on the roster, which had shop, idle");
     let all = ask("list_toolsets", json!({})).await.unwrap();
-    let results = ["calculate", "search_result", "slice_result", "count_result"];
+    let results = ["calculate", "get_result"];
     let had = [&["shop__orders", "shop__tail", "shop__everything"][..], &results].concat();
     assert_eq!((&all["toolsets"][0]["domain"], &all["toolsets"][0]["tools"]), (&json!("shop"), &json!(had)));
     assert_eq!(all["toolsets"][1]["tools"], json!([]));

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use casebook_protocol::tool::{RESULT_TOOLS, server_of};
+use casebook_protocol::tool::{GET_RESULT, RESULT_TOOLS, server_of};
 use casebook_protocol::{CallStatus, ToolCall, alert, hash, one_line};
 use serde_json::Value;
 
@@ -121,11 +121,7 @@ fn rest(call: &ToolCall, tool: &str, looks: bool) -> String {
     if !looks || RESULT_TOOLS.contains(&call.tool.as_str()) {
         return format!("To see the rest {again}");
     }
-    let looked = format!(
-        "To see the rest look into call {} with {}",
-        call.id,
-        RESULT_TOOLS.get(..3).unwrap_or_default().join(", ")
-    );
+    let looked = format!("To see the rest look into call {} with {GET_RESULT}", call.id);
     // Only our own tools are known to have narrower queries.
     if server_of(&call.tool).is_some() { looked } else { format!("{looked}, or {again}") }
 }

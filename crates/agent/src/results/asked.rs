@@ -45,7 +45,7 @@ impl Asked {
                 return Err("`count` and `by` go with `pointer` and `search` alone".to_owned());
             }
             (Some(text), true) => What::CountText { text },
-            (Some(text), false) => What::Search { text, after: self.after.unwrap_or(0), limit: None },
+            (Some(text), false) => What::Search { text, after: self.after.unwrap_or(0) },
             (None, true) => What::Count { by: self.by },
             (None, false) if self.pointer.is_none() && !lines => {
                 What::Piece { offset: self.offset.unwrap_or(0), length: self.length }
@@ -83,7 +83,7 @@ mod tests {
         check(r#""pointer":"/a","#, Some("/a"), What::Value);
         check(r#""pointer":"/a","offset":7,"#, Some("/a"), What::Piece { offset: 7, length: None });
         check(r#""to_line":7,"#, None, What::Lines { from: 1, to: Some(7) });
-        check(r#""search":"x","after":7,"#, None, What::Search { text: text(), after: 7, limit: None });
+        check(r#""search":"x","after":7,"#, None, What::Search { text: text(), after: 7 });
         check(r#""search":"x","count":true,"#, None, What::CountText { text: text() });
         check(r#""by":"x","#, None, What::Count { by: Some(text()) });
         let refused = |more: &str, why: &str| {

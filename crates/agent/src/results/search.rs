@@ -7,9 +7,8 @@ use super::{Part, slice};
 
 /// The shown bytes before and after a hit.
 const AROUND: usize = 160;
-/// The number of shown places by default; the maximum is [`MOST`].
-const PLACES: usize = 10;
-const MOST: usize = 40;
+/// The number of shown places.
+const PLACES: usize = 20;
 
 pub(super) struct Hits {
     /// Byte and length of each hit, in order.
@@ -41,12 +40,11 @@ fn escaped(text: &str) -> String {
     json.get(1..json.len().saturating_sub(1)).unwrap_or_default().to_owned()
 }
 
-pub(super) fn places(part: &Part<'_>, needle: &str, after: usize, limit: Option<usize>) -> Result<Value, String> {
+pub(super) fn places(part: &Part<'_>, needle: &str, after: usize) -> Result<Value, String> {
     let hits = hits(&part.text, needle)?;
-    let most = limit.unwrap_or(PLACES).clamp(1, MOST);
     let total = hits.at.len();
     let left: Vec<(usize, usize)> = hits.at.into_iter().filter(|(at, _)| *at >= after).collect();
-    let shown = left.get(..most.min(left.len())).unwrap_or_default();
+    let shown = left.get(..PLACES.min(left.len())).unwrap_or_default();
     let offsets: Vec<usize> = shown.iter().map(|(at, _)| *at).collect();
     let pointers = part.structured().then(|| place::pointers_at(&part.text, &offsets));
     let mut pointers = pointers.into_iter().flatten();

@@ -18,7 +18,7 @@ fn see(text: &str, pointer: Option<&str>, what: What) -> Result<Value, String> {
 }
 
 fn search(text: &str, pointer: Option<&str>, needle: &str) -> Value {
-    see(text, pointer, What::Search { text: needle.into(), after: 0, limit: None }).unwrap()
+    see(text, pointer, What::Search { text: needle.into(), after: 0 }).unwrap()
 }
 
 fn places(found: &Value) -> Vec<&str> {
@@ -48,10 +48,10 @@ fn a_text_is_found_where_it_can_be_cited() {
 #[test]
 fn a_search_goes_on_where_it_ended() {
     let text = "ab ".repeat(100);
-    let from = |after| see(&text, None, What::Search { text: "ab".into(), after, limit: Some(2) }).unwrap();
+    let from = |after| see(&text, None, What::Search { text: "ab".into(), after }).unwrap();
     let first = from(0);
-    assert_eq!((&first["total"], &first["next_after"]), (&json!(100), &json!(6)));
-    assert_eq!(from(6)["hits"][0]["offset"], 6);
+    assert_eq!((&first["total"], &first["next_after"]), (&json!(100), &json!(60)));
+    assert_eq!(from(60)["hits"][0]["offset"], 60);
     assert_eq!(from(297)["next_after"], Value::Null);
 }
 
@@ -155,7 +155,7 @@ fn result_tools_come_once_and_never_alone() {
         tools: names.iter().map(|name| casebook_protocol::ToolSpec::new(name, "", "{}", false)).collect(),
     };
     let names = |set: casebook_protocol::Toolset| set.tools.into_iter().map(|t| t.name).collect::<Vec<_>>();
-    let all = ["search", "calculate", "search_result", "slice_result", "count_result"];
+    let all = ["search", "calculate", "get_result"];
     assert_eq!(names(with(toolset(&["search"]))), all);
     assert_eq!(names(with(with(toolset(&["search"])))), all);
     assert_eq!(names(with(toolset(&[]))), Vec::<String>::new());
@@ -186,7 +186,7 @@ proptest! {
                 What::Value,
                 What::Piece { offset: n, length: Some(n) },
                 What::Lines { from: n as u64, to: Some(n as u64) },
-                What::Search { text: needle.clone(), after: n, limit: Some(n) },
+                What::Search { text: needle.clone(), after: n },
                 What::Count { by: Some(needle.clone()) },
                 What::CountText { text: needle.clone() },
             ] {

@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use casebook_protocol::tool::{MY_FINDINGS, RESULT_TOOLS};
+use casebook_protocol::tool::{GET_RESULT, MY_FINDINGS, RESULT_TOOLS};
 use casebook_protocol::{
     Acts, Alert, CallId, Citation, Files, Finding, InvestigationId, Task, TaskId, ToolCall, ToolSpec, Toolset, View,
 };
 use serde::Deserialize;
 use serde_json::json;
 
+use super::asked::Asked;
 use super::calculate::Calculation;
 use super::{Look, What, look};
 use crate::tools::Tools;
@@ -23,49 +24,38 @@ use casebook_runtime::store::Store;
 use casebook_runtime::store::artifact_text;
 use casebook_runtime::stored;
 
-const SEARCH: &str = RESULT_TOOLS[0];
-const SLICE: &str = RESULT_TOOLS[1];
-const COUNT: &str = RESULT_TOOLS[2];
-
 /// The tool that computes with numbers and times in results. Its value is cited as an `aggregate`.
 const CALCULATE: &str = "calculate";
 
-const ABOUT: [(&str, &str, &str); 4] = [
-    (
-        CALCULATE,
-        "Computes with values at JSON pointers in results: `sum`; `difference` (first less second) and `ratio` of \
-         two; `duration` in seconds between two times; `rate` per hour (number, time, time). Cite it as `aggregate` \
-         at `/value`.",
-        r#"{"type":"object","properties":{"op":{"enum":["sum","difference","ratio","duration","rate"]},"values":{"type":"array","items":{"type":"object","properties":{"call":{"type":"string"},"at":{"type":"string"}},"required":["call","at"]}}},"required":["op","values"]}"#,
-    ),
-    (
-        SEARCH,
-        "Finds `text` in the whole result of an earlier call, or in the value at `pointer`, from byte `after` on. \
-         Cite the earlier call at the hit's `at`.",
-        r#"{"type":"object","properties":{"call":{"type":"string"},"text":{"type":"string"},"pointer":{"type":"string"},"after":{"type":"integer"},"limit":{"type":"integer"}},"required":["call","text"]}"#,
-    ),
-    (
-        SLICE,
-        "Shows a part of the whole result of an earlier call: the value at `pointer`, lines, or a piece from byte \
-         `offset`.",
-        r#"{"type":"object","properties":{"call":{"type":"string"},"pointer":{"type":"string"},"from_line":{"type":"integer"},"to_line":{"type":"integer"},"offset":{"type":"integer"},"length":{"type":"integer"}},"required":["call"]}"#,
-    ),
-    (
-        COUNT,
-        "Counts in the whole result of an earlier call: the items at `pointer`, `by` the values of a field, or how \
-         often `text` stands there. It is not evidence.",
-        r#"{"type":"object","properties":{"call":{"type":"string"},"pointer":{"type":"string"},"by":{"type":"string"},"text":{"type":"string"}},"required":["call"]}"#,
-    ),
-];
+fn added() -> [ToolSpec; 2] {
+    let result = format!(
+        r#"{{"type":"object","properties":{{"call":{{"type":"string"}},{}}},"required":["call"]}}"#,
+        Asked::PROPERTIES
+    );
+    [
+        ToolSpec::new(
+            CALCULATE,
+            "Computes with values at JSON pointers in results: `sum`; `difference` (first less second), `ratio`, or \
+             `duration` in seconds of two; `rate` per hour (number, time, time). Cite it as `aggregate` at `/value`.",
+            r#"{"type":"object","properties":{"op":{"enum":["sum","difference","ratio","duration","rate"]},"values":{"type":"array","items":{"type":"object","properties":{"call":{"type":"string"},"at":{"type":"string"}},"required":["call","at"]}}},"required":["op","values"]}"#,
+            true,
+        ),
+        ToolSpec::new(
+            GET_RESULT,
+            "Shows the rest of an earlier result, or of the value at `pointer`: the places of the text `search`, lines, \
+             a piece from byte `offset`; with `count` the number of items (`by` the values of a field) or of places. \
+             Cite the earlier call.",
+            &result,
+            true,
+        ),
+    ]
+}
 
 /// Adds the result tools to a toolset that has tools.
 pub fn with(mut toolset: Toolset) -> Toolset {
     let there = |name: &str| toolset.tools.iter().any(|tool| tool.name == name);
-    let fresh: Vec<ToolSpec> = ABOUT
-        .iter()
-        .filter(|(name, ..)| !toolset.tools.is_empty() && !there(name))
-        .map(|(name, description, schema)| ToolSpec::new(name, description, schema, true))
-        .collect();
+    let fresh = added().into_iter().filter(|tool| !toolset.tools.is_empty() && !there(&tool.name));
+    let fresh: Vec<ToolSpec> = fresh.collect();
     toolset.tools.extend(fresh);
     toolset
 }
@@ -125,12 +115,13 @@ impl Tools for ResultTools {
         if tool == CALCULATE {
             return self.calculate(arguments).await;
         }
-        if !RESULT_TOOLS.contains(&tool) || tool == MY_FINDINGS {
+        if tool != GET_RESULT {
             return self.inner.call(tool, arguments).await;
         }
-        let (call, wanted) = read(tool, arguments)?;
-        let (call, text) = self.recorded(&call).await?;
-        let shown = looked(text, wanted).await?;
+        let (of, asked) = Asked::read::<Of>(arguments, &["call"])
+            .map_err(|e| format!("the arguments of {GET_RESULT} cannot be read: {e}"))?;
+        let (call, text) = self.recorded(&of.call).await?;
+        let shown = looked(text, asked.look()?).await?;
         Ok(json!({"call": call.id, "tool": call.tool, "bytes": call.bytes, "page": shown}).to_string())
     }
 
@@ -222,53 +213,8 @@ pub async fn looked(text: String, wanted: Look) -> Result<serde_json::Value, Str
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Search {
+struct Of {
     call: String,
-    text: String,
-    pointer: Option<String>,
-    after: Option<usize>,
-    limit: Option<usize>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Slice {
-    call: String,
-    pointer: Option<String>,
-    from_line: Option<u64>,
-    to_line: Option<u64>,
-    offset: Option<usize>,
-    length: Option<usize>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Count {
-    call: String,
-    pointer: Option<String>,
-    by: Option<String>,
-    text: Option<String>,
-}
-
-fn read(tool: &str, arguments: &str) -> Result<(String, Look), String> {
-    let unreadable = |e: serde_json::Error| format!("the arguments of {tool} cannot be read: {e}");
-    if tool == SEARCH {
-        let Search { call, text, pointer, after, limit } = serde_json::from_str(arguments).map_err(unreadable)?;
-        Ok((call, Look { pointer, what: What::Search { text, after: after.unwrap_or(0), limit } }))
-    } else if tool == SLICE {
-        let Slice { call, pointer, from_line, to_line, offset, length } =
-            serde_json::from_str(arguments).map_err(unreadable)?;
-        Ok((call, Look { pointer, what: part(from_line, to_line, offset, length)? }))
-    } else {
-        let Count { call, pointer, by, text } = serde_json::from_str(arguments).map_err(unreadable)?;
-        let what = match (text, by) {
-            (Some(_), Some(_)) => return Err("give `text` or `by`, not both".to_owned()),
-            (Some(text), None) => What::CountText { text },
-            (None, by) => What::Count { by },
-        };
-        Ok((call, Look { pointer, what }))
-    }
 }
 
 /// Lines, a piece, or the whole value. Lines and bytes together are an error.

@@ -73,13 +73,12 @@ fn the_rest_is_reached_with_the_tools_that_look_into_results() {
     let text = json!({"records": vec!["x".repeat(100); 200]}).to_string();
     let mut own = call(CallStatus::Answered);
     let head = |call: &ToolCall| with_last(&result(call, &text, 4000, true)).0;
-    let looked =
-        "To see the rest look into call r1.investigate.endpoint.t1.0 with search_result, slice_result, count_result";
+    let looked = "To see the rest look into call r1.investigate.endpoint.t1.0 with get_result";
     assert!(head(&own).contains(&format!("{looked}, or call lookup again for less")), "{}", head(&own));
     own.tool = "github__search_code".into();
     assert!(head(&own).ends_with(looked), "{}", head(&own));
-    own.tool = "slice_result".into();
-    assert!(head(&own).contains("To see the rest call slice_result again"), "{}", head(&own));
+    own.tool = "get_result".into();
+    assert!(head(&own).contains("To see the rest call get_result again"), "{}", head(&own));
 }
 
 #[test]
