@@ -108,6 +108,16 @@ impl Citation {
         }
     }
 
+    /// The cited place in the result of [`Self::call`].
+    pub const fn at(&self) -> &Locator {
+        match self {
+            Self::Literal { at, .. }
+            | Self::Count { at, .. }
+            | Self::Aggregate { at, .. }
+            | Self::Absence { at, .. } => at,
+        }
+    }
+
     /// The call that code made again; none if the stored result is enough for the check.
     pub const fn again(&self) -> Option<&CallId> {
         match self {

@@ -1,6 +1,6 @@
 //! The form of an Expert's answer. Comments on fields are what the model reads, if the prompt does not say it.
 
-use casebook_agent::model::form::{TimeForm, described, one_of, plain};
+use casebook_agent::model::form::{described, one_of, plain};
 use casebook_protocol::{Bearing, EntityKind, FindingKind, Weight, closed};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
@@ -17,7 +17,9 @@ pub(super) struct FindingForm {
     #[schemars(schema_with = "one_of::<FindingKind>")]
     pub kind: FindingKind,
     pub claim: String,
-    pub time: Option<TimeForm>,
+    pub time: Option<String>,
+    /// The end of a period.
+    pub until: Option<String>,
     #[serde(default)]
     pub entities: Vec<EntityForm>,
     #[schemars(schema_with = "one_of::<Bearing>")]

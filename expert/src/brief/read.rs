@@ -4,7 +4,11 @@ use casebook_agent::model::data::recorded_quote;
 use casebook_agent::model::form::{Faults, moment};
 use casebook_agent::reasoner::Done;
 use casebook_protocol::tool::RESULT_TOOLS;
-use casebook_protocol::{CallStatus, Citation, Entity, FindingDraft, Locator, Score, Timestamp, one_line};
+use casebook_protocol::{
+    CallStatus, Citation, Entity, EventTime, FindingDraft, FindingKind, Locator, Precision, Score, TimeBasis,
+    Timestamp, one_line,
+};
+use serde_json::{Value, json};
 
 use super::form::{CitationForm, CitationKind, FindingForm, InvestigateForm};
 
@@ -28,13 +32,13 @@ pub(super) fn findings(done: &[Done], form: InvestigateForm) -> Result<Vec<Taken
 
 fn finding(done: &[Done], claim: String, form: FindingForm) -> Taken {
     let mut faults = Faults::default();
-    let time = form.time.and_then(|time| time.read("time", &mut faults));
-    let citations = form
+    let citations: Vec<Citation> = form
         .citations
         .into_iter()
         .zip(1..)
         .filter_map(|(form, n)| citation(done, &format!("citation {n}"), form, &mut faults))
         .collect();
+    let time = time(done, (form.kind, &citations), [form.time, form.until], &mut faults);
     let nonempty = |text: Option<String>| text.map(|t| t.trim().to_owned()).filter(|t| !t.is_empty());
     let entities = form.entities.into_iter().map(|e| Entity { kind: e.kind, value: e.value.trim().to_owned() });
     let draft = FindingDraft {
@@ -51,6 +55,57 @@ fn finding(done: &[Done], claim: String, form: FindingForm) -> Taken {
         look_next: nonempty(form.look_next),
     };
     Taken { draft, faults: faults.or(()).err().unwrap_or_default() }
+}
+
+/// The time of a finding. What is cited says how precise it is, what it rests on, and from which field it was read.
+fn time(
+    done: &[Done],
+    (kind, citations): (FindingKind, &[Citation]),
+    [at, until]: [Option<String>; 2],
+    faults: &mut Faults,
+) -> Option<EventTime> {
+    let mut read = |place: &str, text: Option<String>| {
+        let text = text.filter(|text| !text.trim().is_empty());
+        text.map(|text| moment(place, &text, faults)).map_or(Some(None), |read| read.map(Some))
+    };
+    let (at, until) = (read("time", at)??, read("until", until)?);
+    let dated = citations.iter().find_map(|citation| dated(done, citation, at)).unwrap_or_default();
+    let known = |key: &str| dated.get(key).cloned().unwrap_or_default();
+    let precision = serde_json::from_value(known("precision")).unwrap_or(match at.subsec_nanosecond() {
+        0 => Precision::Second,
+        n if n % 1_000_000 == 0 => Precision::Millisecond,
+        n if n % 1_000 == 0 => Precision::Microsecond,
+        _ => Precision::Nanosecond,
+    });
+    let computed = |c: &Citation| matches!(c, Citation::Count { .. } | Citation::Aggregate { .. });
+    let basis = serde_json::from_value(known("time_basis")).unwrap_or({
+        // The check lowers the basis of a time that is in no record of ours, but not to that of an aggregate.
+        match kind == FindingKind::Aggregate || citations.iter().all(computed) {
+            true => TimeBasis::Aggregation,
+            false => TimeBasis::Record,
+        }
+    });
+    let field = known("time_field").as_str().unwrap_or_default().to_owned();
+    Some(EventTime { at, until, precision, basis, field })
+}
+
+/// The record or the group around the cited place that has this time.
+fn dated(done: &[Done], citation: &Citation, at: Timestamp) -> Option<Value> {
+    let Locator::Pointer(pointer) = citation.at() else { return None };
+    let cited = done.iter().find(|done| done.call.id == *citation.call())?;
+    let result: Value = serde_json::from_str(&cited.result).ok()?;
+    let mut path = pointer.as_str();
+    loop {
+        let around = result.pointer(path)?;
+        let has = |key: &str| around.get(key).and_then(Value::as_str).and_then(|time| time.parse().ok()) == Some(at);
+        if has("time") {
+            return Some(around.clone());
+        }
+        if has("first_time") || has("last_time") {
+            return Some(json!({"time_basis": TimeBasis::Aggregation}));
+        }
+        path = path.get(..path.rfind('/')?)?;
+    }
 }
 
 fn citation(done: &[Done], place: &str, form: CitationForm, faults: &mut Faults) -> Option<Citation> {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use casebook_agent::model::form::strict_faults;
 use casebook_protocol::{
     Alert, Allowance, ArtifactId, CallId, CallStatus, Citation, Domain, EntryDraft, EntryKind, FindingDraft,
-    InvestigationId, JournalEntry, Phase, Priority, Question, TaskId, TaskKind, Timestamp, ToolCall, Toolset,
+    InvestigationId, JournalEntry, Phase, Precision, Priority, Question, TaskId, TaskKind, TimeBasis, Timestamp,
+    ToolCall, Toolset,
 };
 use casebook_trust::Exhibits;
 use proptest::prelude::*;
@@ -79,7 +80,7 @@ fn literal(quote: &str) -> Value {
 
 fn answer(citations: &[Value]) -> Value {
     json!({"findings": [{"kind": "occurrence", "claim": "a program ran at 18:10:22",
-        "time": {"at": "2022-05-11T18:10:22Z", "until": null, "precision": "second", "basis": "record", "field": "UtcTime"},
+        "time": "2022-05-11T18:10:22Z", "until": null,
         "entities": [{"kind": "process", "value": " "}], "bearing": "incriminating", "weight": "strong", "about_alert": true,
         "technique": "", "confidence": 0.8, "citations": citations, "look_next": null}]})
 }
@@ -146,6 +147,33 @@ fn numbers_and_absences_are_cited_with_what_they_need() {
     let finding = read_one(&[search("x")], &answer(&[count, absence])).unwrap();
     assert!(matches!(finding.citations[0], Citation::Count { value: 1, again: None, .. }));
     assert!(matches!(finding.citations[1], Citation::Absence { from: Some(_), to: None, .. }));
+}
+
+#[test]
+fn time_rests_on_what_is_cited() {
+    let record = json!({"source": "flow", "file": "flow.csv", "line": 3, "time": "2022-05-11T18:10:22.5Z", "raw": "abc",
+        "time_basis": "ingestion", "time_field": "seen", "precision": "minute"});
+    let group =
+        json!({"value": "x", "count": 2, "first_time": "2022-05-11T18:10:22Z", "last_time": "2022-05-11T18:11:00Z"});
+    let result = json!({"total": 2, "records": [record], "groups": [group]}).to_string();
+    let calls = [done(CALL, CallStatus::Answered, &result)];
+    let check = |kind: &str, [at, until]: [&str; 2], citations: &[Value], expect: (Precision, TimeBasis, &str)| {
+        let mut object = answer(citations);
+        let finding = &mut object["findings"][0];
+        (finding["kind"], finding["time"], finding["until"]) = (json!(kind), json!(at), json!(until));
+        let time = read_one(&calls, &object).unwrap().time.unwrap();
+        assert_eq!((time.precision, time.basis, time.field.as_str()), expect, "{object}");
+        assert_eq!((time.at, time.until), (at.parse().unwrap(), until.parse().ok()));
+    };
+    let count = |at: &str| json!({"kind": "count", "call": CALL, "at": at, "value": "2"});
+    let (own, second, after) = ("2022-05-11T18:10:22.5Z", "2022-05-11T18:10:22Z", "2022-05-11T18:11:00Z");
+    check("occurrence", [own, ""], &[literal("abc")], (Precision::Minute, TimeBasis::Ingestion, "seen"));
+    check("occurrence", [second, ""], &[literal("abc")], (Precision::Second, TimeBasis::Record, ""));
+    check("state", [second, after], &[count("/groups/0")], (Precision::Second, TimeBasis::Aggregation, ""));
+    check("occurrence", [after, ""], &[count("/groups/0/count")], (Precision::Second, TimeBasis::Aggregation, ""));
+    let edges = ["2022-05-11T18:00:00.001Z", after];
+    check("aggregate", edges, &[count("/total"), literal("abc")], (Precision::Millisecond, TimeBasis::Aggregation, ""));
+    check("state", edges, &[count("/total")], (Precision::Millisecond, TimeBasis::Aggregation, ""));
 }
 
 #[test]

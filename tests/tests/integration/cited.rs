@@ -39,7 +39,7 @@ fn calls() -> Vec<(&'static str, Value)> {
 }
 
 pub(crate) fn finding(kind: &str, claim: &str, time: Value, citation: Value) -> Value {
-    json!({"kind": kind, "claim": claim, "time": time, "bearing": "neutral", "weight": "weak", "confidence": 0.8,
+    json!({"kind": kind, "claim": claim, "time": time[0], "until": time[1], "bearing": "neutral", "weight": "weak", "confidence": 0.8,
         "citations": [citation]})
 }
 
@@ -55,8 +55,8 @@ fn absent(call: &str, from: Option<&str>, to: Option<&str>) -> Value {
     json!({"kind": "absence", "call": call, "at": "/total", "from": from, "to": to})
 }
 
-fn time(at: &str, until: &str, basis: &str) -> Value {
-    json!({"at": at, "until": until, "precision": "second", "basis": basis})
+fn time(at: &str, until: &str) -> Value {
+    json!([at, until])
 }
 
 /// True findings and falsehoods over the calls, by turns.
@@ -66,9 +66,9 @@ fn findings(shown: &[prompt::Shown<'_>]) -> (Vec<Value>, Vec<Value>) {
     let text = |n: usize, key: &str| groups[n][key].as_str().unwrap().to_owned();
     let (many, few) = (groups[0]["count"].as_u64().unwrap(), groups[1]["count"].as_u64().unwrap());
     let (value, other) = (text(0, "value"), text(1, "value"));
-    let edges = time(&text(0, "first_time"), &text(0, "last_time"), "aggregation");
+    let edges = time(&text(0, "first_time"), &text(0, "last_time"));
     let hooks = shown[3].json().unwrap()["total"].as_u64().unwrap();
-    let window = |to: &str| time(FROM, to, "aggregation");
+    let window = |to: &str| time(FROM, to);
     let none = |claim: &str, n: usize| finding("absence", claim, Value::Null, absent(id(n), None, None));
     let sum = |claim: &str, at: Value, citation: Value| finding("aggregate", claim, at, citation);
     let kept = vec![
@@ -80,7 +80,7 @@ fn findings(shown: &[prompt::Shown<'_>]) -> (Vec<Value>, Vec<Value>) {
         ),
         sum(&format!("`{value}` is one of the programs."), Value::Null, quoted(id(2), "/groups/0", &value)),
         sum(&format!("{hooks} records name `hooks/kmod`."), window(TO), counted(id(3), "/total", hooks)),
-        sum("0 records name `qx9`.", time(FROM, TO, "record"), counted(id(4), "/total", 0)),
+        sum("0 records name `qx9`.", time(FROM, TO), counted(id(4), "/total", 0)),
         finding("absence", "No record names `qx9` in that minute.", Value::Null, absent(id(4), Some(FROM), Some(TO))),
         none("No record has the `pid` 999999.", 5),
         none("Neither `insfoo` nor `qxbar` was run.", 6),
@@ -97,7 +97,7 @@ fn findings(shown: &[prompt::Shown<'_>]) -> (Vec<Value>, Vec<Value>) {
         ),
         sum(&format!("{few} records with `modprobe` are of `{value}`."), edges, counted(id(2), "/groups/0/count", few)),
         sum(&format!("{} records name `hooks/kmod`.", hooks + 1), window(TO), counted(id(3), "/total", hooks)),
-        sum("0 records name `qx9`.", time(FROM, LATER, "record"), counted(id(4), "/total", 0)),
+        sum("0 records name `qx9`.", time(FROM, LATER), counted(id(4), "/total", 0)),
         finding("absence", "No record names `qx9` for hours.", Value::Null, absent(id(4), Some(FROM), None)),
         none("No record has the `pid` 13072.", 5),
         none("`mara` was never run.", 6),
@@ -161,7 +161,7 @@ fn each_form_of_citation_stands_if_it_is_true_and_falls_if_not() {
         for one in &kept {
             let all = found(one);
             let right = all.iter().filter(|f| f.citations.iter().all(|c| c.holds) && f.faults.is_empty());
-            let timed = right.filter(|f| f.finding.draft.time.is_some() == one["time"].is_object()).count();
+            let timed = right.filter(|f| f.finding.draft.time.is_some() == one["time"].is_string()).count();
             assert_eq!(
                 timed,
                 1,

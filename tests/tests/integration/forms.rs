@@ -64,7 +64,7 @@ fn spoil(finding: &mut Value, slip: Slip) {
     match slip {
         Slip::Quote => finding["citations"][0]["quote"] = json!("this stands in no log"),
         Slip::Call => finding["citations"][0]["call"] = json!("r9.investigate.endpoint.t1.0"),
-        Slip::Time => finding["time"]["at"] = json!("2001-02-03T04:05:06Z"),
+        Slip::Time => finding["time"] = json!("2001-02-03T04:05:06Z"),
     }
 }
 

@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use casebook_protocol::closed::Closed;
-use casebook_protocol::{EventTime, FindingId, Locator, Precision, TimeBasis, Timestamp, one_line};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Deserialize;
+use casebook_protocol::{FindingId, Locator, Timestamp, one_line};
+use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 
 use super::schema::MAX_ERRORS;
@@ -103,35 +102,6 @@ pub fn moment(place: &str, text: &str, faults: &mut Faults) -> Option<Timestamp>
         faults.add(place, what);
     }
     read
-}
-
-// The time of an event. A model needs no description of it.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TimeForm {
-    /// UTC.
-    pub at: String,
-    /// The end of a period.
-    pub until: Option<String>,
-    #[schemars(schema_with = "plain::<Precision>")]
-    pub precision: Precision,
-    /// The record's `time_basis`.
-    #[schemars(schema_with = "plain::<TimeBasis>")]
-    pub basis: TimeBasis,
-    /// The record's `time_field`.
-    pub field: Option<String>,
-}
-
-impl TimeForm {
-    pub fn read(&self, place: &str, faults: &mut Faults) -> Option<EventTime> {
-        let at = moment(&format!("{place}/at"), &self.at, faults)?;
-        let until = match self.until.as_deref().filter(|text| !text.trim().is_empty()) {
-            Some(text) => Some(moment(&format!("{place}/until"), text, faults)?),
-            None => None,
-        };
-        let field = self.field.clone().unwrap_or_default();
-        Some(EventTime { at, until, precision: self.precision, basis: self.basis, field })
-    }
 }
 
 /// The parts of a wire schema that some provider refuses, each with its place: open objects, optional fields,

@@ -88,12 +88,10 @@ fn occurrences(shown: &Shown<'_>) -> Vec<(String, Value)> {
         if time.is_empty() || file.is_empty() || file.contains('`') || quote.trim().chars().count() < 3 {
             continue;
         }
-        let time = json!({"at": time, "until": null, "precision": record.get("precision").filter(|p| p.is_string()).unwrap_or(&json!("second")),
-            "basis": record.get("time_basis").unwrap_or(&json!("inferred")), "field": text("time_field")});
         let citation = citation("literal", shown.call, &format!("/records/{n}/raw"), Some(&quote), None);
         let claim = format!("A record in `{file}` shows the activity of the alert.");
         let place = format!("{file}:{}:{}", record.get("line").unwrap_or(&Value::Null), text("nth"));
-        let mut finding = finding("occurrence", claim, time, citation);
+        let mut finding = finding("occurrence", claim, time.into(), citation);
         // An accusation needs a thing that it shares with the alert.
         let host = serde_json::from_str::<Value>(raw).ok().and_then(|raw| Some(raw.get("host")?.as_str()?.to_owned()));
         if let (Some(host), Some(entities)) = (host, finding.get_mut("entities")) {

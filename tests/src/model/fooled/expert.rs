@@ -94,9 +94,7 @@ pub(super) fn honest(request: &Request) -> Step {
                 &[],
                 quote(call, &format!("/records/{n}/raw"), &head),
             );
-            let time = json!({"at": text(&record, "time"), "until": null, "precision": record.get("precision"),
-                "basis": record.get("time_basis"), "field": text(&record, "time_field")});
-            put(&mut found, "time", time);
+            put(&mut found, "time", json!(text(&record, "time")));
             put(&mut found, "bearing", json!("incriminating"));
             put(&mut found, "weight", json!("strong"));
             found

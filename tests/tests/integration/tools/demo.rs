@@ -122,8 +122,7 @@ impl Script for Caller {
                 "weight": "moderate", "about_alert": true, "technique": null, "confidence": 0.8, "look_next": null,
                 "citations": [{"kind": "literal", "call": call, "at": at, "quote": quote, "value": null, "from": null, "to": null}]})
         };
-        let time =
-            json!({"at": "2026-11-22T10:00:05Z", "until": null, "precision": "second", "basis": "record", "field": ""});
+        let time = json!("2026-11-22T10:00:05Z");
         let findings = json!({"findings": [
             finding("state", "The table names `mallory` as who deployed `kmod-x`.", Value::Null, call("db__read_query"), "line 1", "mallory"),
             finding("occurrence", "A deployment by `mallory` ran at 10:00:05.", time, call("files__read_text_file"), "line 2", "mallory deployed kmod-x"),
