@@ -7,82 +7,76 @@ use crate::{Format, Source};
 pub(super) const TOOLS: [(&str, &str, &str); 11] = [
     (
         "list_sources",
-        "Lists your sources: file, sensor, records, times and what they rest on, notes, `acts` that the sensor \
-         records in full. If `confirmed` is false, the sensor is a guess, and the log counts as written on the \
-         subject's host.",
+        "Lists your sources: file, sensor (a guess unless `confirmed`; then the log counts as written on the subject's \
+         host), records, times and what they rest on, notes, `acts` that the sensor records in full.",
         r#"{"type":"object","properties":{}}"#,
     ),
     (
         "coverage",
-        "Says of which hosts each source has how many records, of which kinds (event ids, programs, operations), from \
-         when to when; `host` \"\": records that name no host. Look here before you claim an absence. Cite a number \
-         as `/rows/N/records`.",
+        "Says of which hosts (\"\": none named) each source has how many records, of which kinds, from when to when. Look \
+         here before you claim an absence. Cite a number as `/rows/N/records`.",
         r#"{"type":"object","properties":{"host":{"type":"string"},"sources":{"type":"array","items":{"type":"string"}},"limit":{"type":"integer","maximum":500}}}"#,
     ),
     (
         "describe_source",
-        "Describes the fields of a source, the most telling first, with frequent values; `fields` or `prefix` \
-         describes those that `other_fields` only names. Use it before you filter by a field.",
+        "Describes the fields of a source, the most telling first, with frequent values; `fields` or `prefix`: those \
+         that `other_fields` only names. Use it before you filter.",
         r#"{"type":"object","properties":{"source":{"type":"string"},"fields":{"type":"array","items":{"type":"string"}},"prefix":{"type":"string"}},"required":["source"]}"#,
     ),
     (
         "search",
-        "Finds records that contain all `terms` (any with mode=any; exactly as characters, in any case, also where the \
-         record has them escaped) and fulfil `where`; a `field` is a path such as `a.b.c` or its end, one that no record \
-         has is an error, values compare in any case, `gt` and `lt` numbers and times; `ne`, \
-         `not_contains` and `not_regex` need the field. `from` and `to` are inclusive. Shows file, line, time and \
-         text of each, or only `fields`; `near`: the nearest to a moment; `each_source`: at most so many of each. \
-         20 records unless `limit` says otherwise. Gives the total, also `by_source` and, with mode=any, `by_term`, and the window and sources searched: a \
-         total of 0 is evidence of absence for these.",
+        "Finds records that contain all `terms` (mode=any: any; in any case, also where the record has them escaped) and \
+         fulfil `where`: a `field` is a path such as `a.b.c` or its end; values compare in any case, `gt` and `lt` \
+         numbers and times; `ne` and `not_…` need the field. `from` and `to` are inclusive. Shows file, line, time and \
+         text, or only `fields`, of 20 records unless `limit` says otherwise; `near`: the nearest to a moment; \
+         `each_source`: at most so many of each. Gives the total, `by_source` and `by_term` (mode=any), and what was \
+         searched: a total of 0 is evidence of absence there.",
         r#"{"type":"object","properties":{"terms":{"type":"array","items":{"type":"string"}},"mode":{"enum":["all","any"]},"where":{"type":"array","items":{"type":"object","properties":{"field":{"type":"string"},"op":{"enum":["eq","ne","contains","not_contains","starts_with","ends_with","gt","lt","exists","regex","not_regex"]},"value":{"type":["string","number","boolean"]}},"required":["field"]}},"from":{"type":"string"},"to":{"type":"string"},"sources":{"type":"array","items":{"type":"string"}},"order":{"enum":["time","time_desc","file"]},"near":{"type":"string"},"limit":{"type":"integer","maximum":500},"each_source":{"type":"integer","maximum":500},"offset":{"type":"integer"},"fields":{"type":"array","items":{"type":"string"}}}}"#,
     ),
     (
         "count_by",
         "Counts the records that `search` would find by the values of `field`, or by `$source`, `$minute`, `$hour`, \
-         `$day`, `$outcome` (succeeded or failed): the most frequent values, each with count, first and last time and \
-         an example. Cite a group as `/groups/N`. `missing` have no such field.",
+         `$day`, `$outcome` (succeeded or failed): the most frequent, with count, first and last time, an example. Cite \
+         a group as `/groups/N`. `missing` have no such field.",
         r#"{"type":"object","properties":{"field":{"type":"string"},"terms":{"type":"array","items":{"type":"string"}},"mode":{"enum":["all","any"]},"where":{"type":"array","items":{"type":"object"}},"from":{"type":"string"},"to":{"type":"string"},"sources":{"type":"array","items":{"type":"string"}},"top":{"type":"integer","maximum":1000}},"required":["field"]}"#,
     ),
     (
         "around",
-        "Gives the records of all sources around `time`, or around the record at `file` and `line`, in order of time; \
-         60 seconds on each side and the nearest 50 unless you say otherwise.",
+        "Gives the records of all sources around `time` or the record at `file` and `line`, in order of time: the nearest \
+         50 within 60 seconds unless you say otherwise.",
         r#"{"type":"object","properties":{"time":{"type":"string"},"file":{"type":"string"},"line":{"type":"integer"},"before_seconds":{"type":"number"},"after_seconds":{"type":"number"},"sources":{"type":"array","items":{"type":"string"}},"terms":{"type":"array","items":{"type":"string"}},"limit":{"type":"integer","maximum":500},"fields":{"type":"array","items":{"type":"string"}}}}"#,
     ),
     (
         "related",
-        "Gives the records tied to the one at `file` and `line` by ids that sensors wrote, closest first. `tie`: \
-         `above` (starts of the processes above it), `same_process`, `below` (what those that it started did), \
-         `same_connection`, `same_session`. Shows who started a process, and what came of it.",
+        "Gives the records tied to the one at `file` and `line` by ids of process, connection or session, closest first: \
+         who started a process (`tie` `above`), what it did (`same_process`), what came of it (`below`).",
         r#"{"type":"object","properties":{"file":{"type":"string"},"line":{"type":"integer","minimum":1},"nth":{"type":"integer"},"limit":{"type":"integer","maximum":500}},"required":["file","line"]}"#,
     ),
     (
         "baseline",
         "Says what is normal for a user, address, host, program, client or domain, given whole: how often, at which \
-         hours (UTC), with which users, addresses, programs, actions and outcomes; split at the moment `before`, and \
-         `new_from_then_on`. Cite a number as a count, such as `/before/by/source_ip/values/0/count`.",
+         hours (UTC), with which users, addresses, programs, actions, outcomes; split at the moment `before`, and \
+         `new_from_then_on`. Cite a count, such as `/before/by/source_ip/values/0/count`.",
         r#"{"type":"object","properties":{"entity":{"type":"string"},"before":{"type":"string"},"sources":{"type":"array","items":{"type":"string"}}},"required":["entity"]}"#,
     ),
     (
         "get_record",
-        "Gives one record whole, by file and line (`nth` on this line); a long one in parts.",
+        "Gives one record whole, by `file` and `line` (`nth` on this line); a long one in parts.",
         r#"{"type":"object","properties":{"file":{"type":"string"},"line":{"type":"integer","minimum":1},"nth":{"type":"integer"},"offset":{"type":"integer"},"length":{"type":"integer"}},"required":["file","line"]}"#,
     ),
     (
         "rule_hits",
-        "Lists what Sigma rules found when the evidence was loaded, in single records and in groups: `rules` says \
-         what each means, `hits` which of the `records` it matched, by place: `record`, `first`, `last`. `rule` is an id or a title, `level` the least, \
-         `entity` a name in a record, `around` a moment with `within_seconds` on each side. A rule's title is not \
-         evidence: cite the record, as `/records/N`, and a number as `/hits/N/count`. Of each rule and source at most \
-         1000 hits are stored; `rules` has the whole numbers. No hits are no evidence of an absence.",
+        "Lists what Sigma rules (`rule`: id or title; `level`: the least) found at load, in single records and in \
+         groups, with an `entity`, or `around` a moment: `rules` says what each means and how often it hit, `hits` \
+         which `records`. A title is not evidence: cite the record, `/records/N`, or a number, `/hits/N/count`. No hits \
+         are no evidence of an absence.",
         r#"{"type":"object","properties":{"rule":{"type":"string"},"level":{"enum":["informational","low","medium","high","critical"]},"entity":{"type":"string"},"around":{"type":"string"},"within_seconds":{"type":"number"},"sources":{"type":"array","items":{"type":"string"}},"limit":{"type":"integer","maximum":200}}}"#,
     ),
     (
         "sql",
-        "One read-only SELECT (SQLite) over records(id, source, file, line, nth, time, time_ns, time_basis, raw); \
-         field(id, 'name') gives a field. A query stops after five seconds: narrow down by source, line or time_ns \
-         before you read `raw` or fields. To quote a row, select file, line and columns as they are; a number is a \
-         `count` or `aggregate`. An empty result is not evidence.",
+        "One read-only SELECT (SQLite) over records(id, source, file, line, nth, time, time_ns, time_basis, raw) and \
+         field(id, 'name'), for five seconds: narrow down by source, line or time_ns before you read `raw` or fields. \
+         To quote a row, select file, line and columns as they are. An empty result is not evidence.",
         r#"{"type":"object","properties":{"query":{"type":"string"},"limit":{"type":"integer","maximum":5000}},"required":["query"]}"#,
     ),
 ];
