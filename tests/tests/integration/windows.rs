@@ -1,9 +1,13 @@
 //! What is shown in windows of different sizes.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use casebook_protocol::{Budget, TaskKind};
 use casebook_tests::lab::{FORMS, Lab};
 use casebook_tests::model::brain::Brain;
 use casebook_tests::model::play::Changed;
+use casebook_tests::model::server::Options;
 use casebook_tests::model::{Request, prompt};
 use casebook_tests::run::demo;
 use serde_json::{Value, json};
@@ -66,5 +70,33 @@ fn timeline_fits_the_window_of_its_model_and_loses_nothing() {
         for id in cut.flat_map(|event| event.as_array().unwrap()) {
             assert!(kept.contains(id), "{form:?}: {id} was not shown, and stays");
         }
+    }
+}
+
+/// The server counts four bytes as a token. Where it counts none, a token is taken for two and a half bytes.
+#[test]
+fn room_for_results_is_what_the_provider_counted() {
+    const WINDOW: u64 = 16_000;
+    // The bytes of the results in the last request of each task.
+    let run = |form, unmetered| -> BTreeMap<String, Vec<usize>> {
+        let script = Brain { rounds: 1, expert_calls: 9, calls_a_turn: 1, ..brain() };
+        let options = Options { window: Some(WINDOW), unmetered, ..Options::default() };
+        let lab = Lab::start_with(script, form, &format!("window = {WINDOW}\nmax_output = 1000\n"), options).unwrap();
+        let report = lab.investigate(&demo(), Budget::default()).unwrap();
+        let failed: Vec<_> = report.usage.tasks.iter().filter_map(|t| t.failed.clone()).collect();
+        assert_eq!(failed, [""; 0], "{form:?}");
+        let results = |request: &Arc<Request>| {
+            let shown = prompt::all_shown(request);
+            let task = shown.first()?.call.rsplit_once(".t")?.0.to_owned();
+            Some((task, shown.iter().map(|one| one.data.len()).collect()))
+        };
+        requests(&lab, TaskKind::Investigate).iter().filter_map(results).collect()
+    };
+    for form in [FORMS[0], FORMS[7]] {
+        let (counted, estimated) = (run(form, false), run(form, true));
+        assert!(counted.keys().eq(estimated.keys()), "{form:?}");
+        let pairs = || counted.values().flatten().zip(estimated.values().flatten());
+        assert!(pairs().all(|(counted, estimated)| counted >= estimated), "{form:?}: {counted:?} {estimated:?}");
+        assert!(pairs().any(|(counted, estimated)| counted > estimated), "{form:?}: {counted:?} {estimated:?}");
     }
 }
