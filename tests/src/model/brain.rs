@@ -27,6 +27,8 @@ pub struct Brain {
     /// Findings of an Expert in a task; the last one is a count or an absence.
     pub findings: usize,
     pub journal: usize,
+    /// The Director's notes and its question come in one turn.
+    pub one_turn: bool,
     /// The Director's first note names the alert, so that no two investigations have the same prompt.
     pub names_alert: bool,
     pub verdict: Verdict,
@@ -41,6 +43,7 @@ impl Default for Brain {
             calls_a_turn: 8,
             findings: 3,
             journal: 1,
+            one_turn: false,
             names_alert: false,
             verdict: Verdict::TruePositive,
         }
@@ -61,6 +64,20 @@ impl Brain {
 pub(super) enum Step {
     Call(Vec<Ask>),
     Answer(Value),
+    Both(Vec<Ask>, Value),
+}
+
+impl Step {
+    pub(super) fn reply(self, request: &Request) -> Reply {
+        match self {
+            Self::Call(calls) => Reply::calls(calls),
+            Self::Answer(object) => answer(request, &object),
+            Self::Both(calls, object) => {
+                let answer = answer(request, &object);
+                Reply { calls: calls.into_iter().chain(answer.calls).collect(), ..answer }
+            }
+        }
+    }
 }
 
 impl Script for Brain {
@@ -76,10 +93,7 @@ impl Script for Brain {
             TaskKind::Review => critic::review(self, request),
             TaskKind::Timeline => critic::timeline(request),
         };
-        Play::Reply(match step {
-            Step::Call(calls) => Reply::calls(calls),
-            Step::Answer(object) => answer(request, &object),
-        })
+        Play::Reply(step.reply(request))
     }
 }
 

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use casebook_protocol::{TaskKind, Verdict};
 
 use crate::model::Request;
-use crate::model::brain::{Brain, Step, answer, repairing};
+use crate::model::brain::{Brain, repairing};
 use crate::model::play::{Play, Script};
 use crate::model::prompt;
 use crate::model::request::Turn;
@@ -56,10 +56,7 @@ impl Script for Fooled {
             },
             _ => return self.brain.reply(request),
         };
-        match step {
-            Step::Call(calls) => Play::Reply(crate::model::Reply::calls(calls)),
-            Step::Answer(object) => Play::Reply(answer(request, &object)),
-        }
+        Play::Reply(step.reply(request))
     }
 }
 

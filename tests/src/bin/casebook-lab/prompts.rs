@@ -25,19 +25,22 @@ pub(super) struct Arguments {
     /// Rounds of each investigation
     #[arg(default_values_t = [5, 20, 50])]
     rounds: Vec<u32>,
+    /// The Director writes its notes in a turn before its question
+    #[arg(long)]
+    two_turns: bool,
     /// Write the request bodies into this folder
     #[arg(long)]
     keep: Option<PathBuf>,
 }
 
-pub(super) fn run(Arguments { rounds, keep }: &Arguments) -> Result<ExitCode> {
+pub(super) fn run(Arguments { rounds, two_turns, keep }: &Arguments) -> Result<ExitCode> {
     let case = tempfile::tempdir()?;
     four_experts(case.path())?;
     println!("rounds  calls  tools   ours MB  by cache   whole Journal MB   history MB   (bytes of request bodies)");
     for form in [FORMS[0], FORMS[2]] {
         println!("{}, {}", form.0, form.1);
         for &rounds in rounds {
-            let captured = line(case.path(), rounds, form)?;
+            let captured = line(case.path(), rounds, form, !two_turns)?;
             keep.as_deref().map_or(Ok(()), |folder| kept(folder, rounds, form, &captured))?;
         }
     }
@@ -73,8 +76,8 @@ fn kept(folder: &Path, rounds: u32, form: (&str, &str), captured: &[Captured]) -
     Ok(())
 }
 
-fn line(case: &Path, rounds: u32, form: (&str, &str)) -> Result<Vec<Captured>> {
-    let brain = Brain { rounds, expert_calls: 3, critic_calls: 4, journal: 4, ..Brain::default() };
+fn line(case: &Path, rounds: u32, form: (&str, &str), one_turn: bool) -> Result<Vec<Captured>> {
+    let brain = Brain { rounds, expert_calls: 3, critic_calls: 4, journal: 4, one_turn, ..Brain::default() };
     let lab = Lab::start(brain, form)?;
     let report = lab.investigate(case, Budget { rounds: rounds + 2, ..Budget::default() })?;
     run::no_task_failed(&report)?;

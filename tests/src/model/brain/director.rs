@@ -7,20 +7,21 @@ use crate::model::prompt;
 pub(super) fn plan(brain: &Brain, request: &Request) -> Step {
     let round = now(request).map_or_else(|| round(request) + 1, |(_, round)| round);
     let journal = tools(request).into_iter().find(|tool| tool.name == "journal");
+    let mut notes = Vec::new();
     if let Some(journal) = journal.filter(|_| !repairing(request)) {
         let alert = prompt::json_section(request, "alert").unwrap_or_default();
         let id = alert.get("id").and_then(Value::as_str).filter(|_| brain.names_alert);
         let about = id.map(|id| format!(" {id}")).unwrap_or_default();
         let entries = (0..brain.journal).map(|n| ask(journal, &entry(round, n, &about))).collect();
-        let calls = due(brain, request, entries);
-        if !calls.is_empty() {
-            return Step::Call(calls);
+        notes = due(brain, request, entries);
+        if !notes.is_empty() && !brain.one_turn {
+            return Step::Call(notes);
         }
     }
     let follow: Vec<String> = names(&prompt::json_section(request, "alert").unwrap_or_default());
     let follow: Vec<&String> = follow.iter().skip(usize::try_from(round).unwrap_or(0) % 4).take(3).collect();
     let text = format!("Round {round}: what do your sources show about these names, before and after the alert?");
-    Step::Answer(json!({"question": text, "to": [], "follow": follow}))
+    Step::Both(notes, json!({"question": text, "to": [], "follow": follow}))
 }
 
 /// The `n`th note of a round: the first is short, the others have a realistic length.
