@@ -98,8 +98,8 @@ async fn home(State(app): State<Arc<App>>, asked: Asked) -> Response {
         let unknown = |name| Problem::new(Kind::Unreadable, format!("{name} has a value that does not exist"));
         let wanted = filter.wanted(Sort::Urgent, fleet::PAGE).map_err(unknown)?;
         let listed = app.cases.list(&wanted, app.clock.now()).await?;
-        let recent = recent(&app, fleet::RECENT).await?;
-        Ok(fleet::page(&asked.frame(&app), &recent, &listed, app.cases.counts()?.all, &filter))
+        let (all, newest) = app.cases.newest(fleet::NEWEST)?;
+        Ok(fleet::page(&asked.frame(&app), &newest, &listed, all, &filter))
     };
     shown(&app, &asked, page.await)
 }
