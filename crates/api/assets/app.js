@@ -14,9 +14,18 @@
   // Changes only what differs: little is laid out again, and focus, folds and places of scrolling stay.
   function replace(old, fresh) {
     if (old.isEqualNode(fresh)) return false;
-    // The player has listeners, which belong to its elements.
-    if (old.nodeType !== 1 || old.nodeName !== fresh.nodeName || old.id === "player") { old.replaceWith(fresh); return true; }
-    for (const { name, value } of fresh.attributes) if (name !== "open" && old.getAttribute(name) !== value) old.setAttribute(name, value);
+    // Rows of the log do not change: only new ones were asked for, and the oldest make room.
+    if (fresh.dataset?.most) {
+      old.prepend(...fresh.childNodes);
+      while (old.children.length > fresh.dataset.most) old.lastChild.remove();
+      return true;
+    }
+    if (old.nodeType !== 1 || old.nodeName !== fresh.nodeName) { old.replaceWith(fresh); return true; }
+    for (const { name, value } of fresh.attributes) {
+      if (name === "open" || old.getAttribute(name) === value) continue;
+      old.setAttribute(name, value);
+      if (name === "value") old.value = value;
+    }
     for (const { name } of [...old.attributes]) if (name !== "open" && !fresh.hasAttribute(name)) old.removeAttribute(name);
     const known = new Map([...old.children].filter(key).map((child) => [key(child), child]));
     let at = old.firstChild;
@@ -57,24 +66,35 @@
   const SELDOM = 600;
   let loading = false;
   let timer = 0;
-  let waiting = 0;
-  let next = 0;
-  function changed() { waiting += 1; later(); }
+  // The page may differ without a notice.
+  let stale = false;
+  // Events: the last one recorded, and the last one that the page shows. A list counts them.
+  const last = (page) => Number(page.getElementById("scrub")?.dataset.last ?? 0);
+  let latest = 0;
+  let shown = last(document);
+  // The page is new when it is loaded.
+  let next = Date.now() + 250;
+  function changed() { stale = true; later(); }
   function later() {
-    if (timer || loading || !waiting || document.hidden) return;
+    if (timer || loading || document.hidden || !(stale || latest > shown)) return;
     timer = setTimeout(() => { timer = 0; refresh(); }, Math.max(0, next - Date.now()));
   }
   document.addEventListener("visibilitychange", later);
   async function refresh() {
     const begun = Date.now();
-    const pause = Math.min(SELDOM, OFTEN * waiting);
+    const pause = Math.min(SELDOM, OFTEN * (latest - shown));
     loading = true;
-    waiting = 0;
+    stale = false;
+    shown = Math.max(shown, latest);
     try {
-      const answer = await fetch(location.href, { headers: { accept: "text/html" }, redirect: "error" });
+      const place = new URL(location.href);
+      const row = document.querySelector(".log > li")?.id.slice(2);
+      if (row) place.searchParams.set("have", row);
+      const answer = await fetch(place, { headers: { accept: "text/html" }, redirect: "error" });
       if (answer.status === 401) { state("out"); loading = false; return; }
       if (!answer.ok) throw new Error(String(answer.status));
       const page = parsed(await answer.text());
+      shown = Math.max(shown, last(page));
       page.querySelectorAll("[data-part]").forEach((fresh) => {
         const old = fresh.id && $(fresh.id);
         if (old && !(old.id === "player" && old.contains(document.activeElement))) replace(old, document.adoptNode(fresh));
@@ -87,7 +107,6 @@
       const verdict = document.querySelector("#hero .verdict");
       if (verdict && verdict.textContent !== told) { told = verdict.textContent; say(told); }
       if (page.body.dataset.live === "none") { body.dataset.live = "none"; state("done"); }
-      prepare();
     } catch (error) { state("lost"); }
     loading = false;
     next = Math.max(begun + pause, 2 * Date.now() - begun);
@@ -103,11 +122,11 @@
     sign.dataset.state = name === "done" ? "live" : name;
     sign.textContent = names[name];
   }
-  let last = 0;
+  let said = 0;
   function say(text) {
     // At most one sentence in five seconds.
-    if (Date.now() - last < 5000 || !$("said")) return;
-    last = Date.now();
+    if (Date.now() - said < 5000 || !$("said")) return;
+    said = Date.now();
     $("said").textContent = text;
   }
 
@@ -115,13 +134,18 @@
   const scope = body.dataset.live;
   const channel = "BroadcastChannel" in window ? new BroadcastChannel("casebook") : null;
   let heard = 0;
+  // The last event of each investigation. One notice may be of many events.
+  const seen = new Map();
   function take(message) {
     heard = Date.now();
     if (message.kind === "lost") { state("lost"); changed(); return; }
     if (body.dataset.live === "none") return;
     state("live");
-    const mine = scope === "all" || message.id === body.dataset.id;
-    if (message.kind === "begin" || (message.kind === "notice" && mine)) changed();
+    if (message.kind === "begin") changed();
+    if (message.kind !== "notice" || (scope !== "all" && message.id !== body.dataset.id)) return;
+    latest = scope === "all" ? latest + Math.max(1, message.seq - (seen.get(message.id) ?? message.seq)) : message.seq;
+    seen.set(message.id, message.seq);
+    later();
   }
   function share(message) { take(message); if (channel) channel.postMessage(message); }
   function stream(own) {
@@ -170,35 +194,31 @@
   // ---- Replay ------------------------------------------------------------------------------------------------
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
   let playing = 0;
-  function prepare() {
-    const scrub = $("scrub");
-    const slide = $("slide");
-    if (!scrub || !slide || slide.dataset.ready) return;
-    slide.dataset.ready = "yes";
-    const go = (at) => location.assign(`/i/${encodeURIComponent(scrub.dataset.id)}?at=${at}`);
-    slide.addEventListener("input", () => { $("at").value = slide.value; });
-    slide.addEventListener("change", () => go(slide.value));
-    const play = $("play");
-    play.hidden = false;
-    const step = Math.max(1, Math.round(Number(scrub.dataset.last) / 60));
-    const next = Number(slide.value) + step;
-    const on = sessionStorage.getItem("casebook-play") === scrub.dataset.id;
-    const stop = () => { sessionStorage.removeItem("casebook-play"); clearTimeout(playing); play.textContent = "Play"; };
-    play.addEventListener("click", () => {
-      if (sessionStorage.getItem("casebook-play")) { stop(); return; }
-      sessionStorage.setItem("casebook-play", scrub.dataset.id);
-      go(Number(slide.value) >= Number(slide.max) ? 1 : next);
-    });
-    if (on && Number(slide.value) < Number(slide.max)) {
-      play.textContent = "Stop";
-      playing = setTimeout(() => go(Math.min(next, Number(slide.max))), calm.matches ? 2500 : 900);
-    } else if (on) stop();
+  const go = (at) => location.assign(`/i/${encodeURIComponent($("scrub").dataset.id)}?at=${at}`);
+  function replay() {
+    const [slide, play] = [$("slide"), $("play")];
+    if (!play || sessionStorage.getItem("casebook-play") !== $("scrub").dataset.id) return;
+    if (Number(slide.value) === Number(slide.max)) { stop(); return; }
+    play.textContent = "Stop";
+    playing = setTimeout(() => go(after()), calm.matches ? 2500 : 900);
   }
-  prepare();
+  // The moment after this one: 60 of them are the whole log.
+  function after() {
+    const slide = $("slide");
+    return Math.min(Number(slide.value) + Math.max(1, Math.round(last(document) / 60)), Number(slide.max));
+  }
+  function stop() { sessionStorage.removeItem("casebook-play"); clearTimeout(playing); $("play").textContent = "Play"; }
+  document.addEventListener("input", ({ target }) => { if (target.id === "slide") $("at").value = target.value; });
+  document.addEventListener("change", ({ target }) => { if (target.id === "slide") go(target.value); });
+  replay();
 
   // ---- Buttons -----------------------------------------------------------------------------------------------
   document.addEventListener("click", (event) => {
     if (event.target.closest("#news")) location.reload();
+    if (!event.target.closest("#play")) return;
+    if (sessionStorage.getItem("casebook-play")) { stop(); return; }
+    sessionStorage.setItem("casebook-play", $("scrub").dataset.id);
+    go(Number($("slide").value) >= Number($("slide").max) ? 1 : after());
   });
 
   // ---- Keys: never with a modifier, never while typing ---------------------------------------------------------

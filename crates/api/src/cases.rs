@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use casebook_hub::archive;
 use casebook_hub::{HubError, State};
-use casebook_index::{Counts, Figures, Index, IndexError, Wanted};
+use casebook_index::{Brief, Counts, Figures, Index, IndexError, Wanted};
 use casebook_protocol::{ArtifactId, InvestigationId, Recorded, Timestamp};
 use casebook_runtime::store::{Feed, News, Store, StoreError};
 
@@ -131,9 +131,9 @@ impl Cases {
         Ok(Listed { rows: page.items.into_iter().map(Row::from).collect(), next: page.next })
     }
 
-    /// How many there are, as of the last list.
-    pub fn counts(&self) -> Result<Counts, Trouble> {
-        Ok(self.index.counts()?)
+    /// How many there are, and little of each of the newest, as of the last list.
+    pub fn newest(&self, limit: u32) -> Result<(u64, Vec<Brief>), Trouble> {
+        Ok((self.index.all()?, self.index.newest(limit)?))
     }
 
     /// Numbers over all investigations, as of the last list.

@@ -190,7 +190,7 @@ table! {
     Upload: Put "/uploads/{upload}/files/{*path}" => One("File"), [NotFound Exists Used Invalid TooLarge NoTeam],
         "Stores one file, at most 256 MiB";
     Notices: Get "/events" => Other("text/event-stream"), [TooMany],
-        "A stream with a notice for each change of any investigation";
+        "A stream with notices of the investigations that change, each with the number of the last event";
 }
 
 /// The largest number that every client reads without loss.

@@ -12,19 +12,19 @@ use crate::row::{Folded, Rest, Row};
 use crate::short::{self, Shorts};
 
 /// Raise this if the tables or the fold change: the index is then made again.
-const TABLES: i64 = 8;
+const TABLES: i64 = 9;
 /// A newer program reads events that an older one could not.
 const BUILD: i64 = TABLES * 1000 + EVENT_VERSION as i64;
 
 /// `n` is the order in which investigations first appear in the feed. `progress` has one row: the position in the feed,
 /// and the position and hash of the last append before it, by which another store is recognised. Bodies have a table of
-/// their own, so that a look at every row reads little.
+/// their own, so that a look at every row reads little. `newest` has all that [`crate::brief`] reads.
 const CREATE: &str = "
 CREATE TABLE progress (position INTEGER NOT NULL, at INTEGER NOT NULL, hash TEXT NOT NULL);
 INSERT INTO progress VALUES (0, 0, '');
-CREATE TABLE investigations (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, open INTEGER NOT NULL, idle INTEGER NOT NULL, trouble INTEGER NOT NULL, severity INTEGER NOT NULL, verdict TEXT, opened INTEGER NOT NULL, last INTEGER NOT NULL, cost INTEGER NOT NULL, evidence TEXT NOT NULL, text TEXT NOT NULL);
+CREATE TABLE investigations (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, open INTEGER NOT NULL, closed INTEGER NOT NULL, idle INTEGER NOT NULL, trouble INTEGER NOT NULL, severity INTEGER NOT NULL, verdict TEXT, opened INTEGER NOT NULL, last INTEGER NOT NULL, cost INTEGER NOT NULL, evidence TEXT NOT NULL, text TEXT NOT NULL);
 CREATE TABLE bodies (n INTEGER PRIMARY KEY, row TEXT NOT NULL, rest TEXT NOT NULL);
-CREATE INDEX newest ON investigations (opened, n);
+CREATE INDEX newest ON investigations (opened, n, last, severity, verdict, open, closed, idle, trouble);
 CREATE INDEX latest ON investigations (last, n);
 CREATE INDEX urgent ON investigations (open, severity, opened, n);
 CREATE INDEX costly ON investigations (cost, n);
@@ -141,8 +141,8 @@ fn save(db: &Connection, folded: &Folded, shorts: &mut Shorts) -> Result<(), rus
     let Folded { row, rest, text } = folded;
     let text = text.as_ref().map(|text| format!("{text}\n{}", row.investigation).to_lowercase());
     let mut insert = db.prepare_cached(
-        "INSERT INTO investigations (id, open, trouble, severity, verdict, evidence, opened, last, cost, text, idle) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, coalesce(?10, ''), ?11)
-         ON CONFLICT (id) DO UPDATE SET open = ?2, trouble = ?3, severity = ?4, verdict = ?5, evidence = ?6, opened = ?7, last = ?8, cost = ?9, text = coalesce(?10, text), idle = ?11
+        "INSERT INTO investigations (id, open, trouble, severity, verdict, evidence, opened, last, cost, text, idle, closed) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, coalesce(?10, ''), ?11, ?12)
+         ON CONFLICT (id) DO UPDATE SET open = ?2, trouble = ?3, severity = ?4, verdict = ?5, evidence = ?6, opened = ?7, last = ?8, cost = ?9, text = coalesce(?10, text), idle = ?11, closed = ?12
          RETURNING n",
     )?;
     let n: i64 = insert.query_row(
@@ -158,6 +158,7 @@ fn save(db: &Connection, folded: &Folded, shorts: &mut Shorts) -> Result<(), rus
             signed(row.usage.cost_micros),
             text,
             row.not_investigated.is_some(),
+            row.closed.is_some(),
         ],
         |found| found.get(0),
     )?;
@@ -173,6 +174,11 @@ fn save(db: &Connection, folded: &Folded, shorts: &mut Shorts) -> Result<(), rus
 /// From 1, so that 0 is for none.
 pub(crate) fn rank(severity: Severity) -> i64 {
     Severity::ALL.into_iter().zip(1..).find(|(one, _)| *one == severity).map_or(0, |(_, rank)| rank)
+}
+
+/// What has this rank.
+pub(crate) fn severity(rank: i64) -> Option<Severity> {
+    Severity::ALL.into_iter().zip(1..).find(|(_, one)| *one == rank).map(|(severity, _)| severity)
 }
 
 pub(crate) fn signed(number: u64) -> i64 {

@@ -9,11 +9,13 @@ use casebook_runtime::files;
 use casebook_runtime::store::{Feed, Store, StoreError};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use crate::brief::{self, Brief};
 use crate::database::{self, Progress, Tables};
 use crate::figures::Figures;
 use crate::query::{self, Counts, Page, Wanted};
 
 const FILE: &str = "index.db";
+const READERS: usize = 4;
 const LOCK: &str = "index.lock";
 /// How often to look at what another process folds, and how long it may make no progress.
 const LOOK: Duration = Duration::from_millis(20);
@@ -43,6 +45,8 @@ pub struct Index(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     open: Mutex<Open>,
+    /// Free connections that only read, so that readers do not wait for each other; none if the index is in memory.
+    readers: Mutex<Option<Vec<Connection>>>,
     /// One fold at a time in this process. True if the position was found in the store.
     folding: tokio::sync::Mutex<bool>,
 }
@@ -82,7 +86,11 @@ impl Index {
     }
 
     fn of(open: Open) -> Self {
-        Self(Arc::new(Inner { open: Mutex::new(open), folding: tokio::sync::Mutex::new(false) }))
+        // At once with the one that writes, so that all have the same file. Without them it serves readers, too.
+        let readers =
+            open.folder.as_ref().map(|folder| (0..READERS).map_while(|_| reader(&folder.join(FILE))).collect());
+        let (open, readers) = (Mutex::new(open), Mutex::new(readers));
+        Self(Arc::new(Inner { open, readers, folding: tokio::sync::Mutex::new(false) }))
     }
 
     /// Folds what the store has and the index does not. One process at a time folds. On a full disk the index goes on in
@@ -149,6 +157,7 @@ impl Index {
     fn forget(&self) -> Result<(), IndexError> {
         let mut open = self.0.lock();
         *open = Open::in_memory().map_err(|error| open.error(&error))?;
+        *self.0.readers() = None;
         Ok(())
     }
 
@@ -182,22 +191,42 @@ impl Index {
 
     /// A page of rows. `now` decides which open investigations are quiet.
     pub fn page(&self, wanted: &Wanted, now: Timestamp) -> Result<Page, IndexError> {
-        let page = self.with(|db| query::page(db, wanted, now))?;
+        let page = self.read(|db| query::page(db, wanted, now))?;
         page.ok_or_else(|| IndexError::Cursor(wanted.cursor.clone().unwrap_or_default()))
     }
 
+    /// Little of each of the newest investigations, in their order.
+    pub fn newest(&self, limit: u32) -> Result<Vec<Brief>, IndexError> {
+        self.read(|db| brief::newest(db, limit))
+    }
+
+    /// How many investigations there are.
+    pub fn all(&self) -> Result<u64, IndexError> {
+        self.read(brief::all)
+    }
+
     pub fn counts(&self) -> Result<Counts, IndexError> {
-        self.with(|db| query::counts(db))
+        self.read(query::counts)
     }
 
     /// How many closed investigations have each verdict.
     pub fn verdicts(&self) -> Result<BTreeMap<String, u64>, IndexError> {
-        self.with(|db| query::verdicts(db))
+        self.read(query::verdicts)
     }
 
     /// The sum over the investigations that were opened in a period.
     pub fn figures(&self, since: Option<Timestamp>, before: Option<Timestamp>) -> Result<Figures, IndexError> {
-        self.with(|db| query::figures(db, since, before))
+        self.read(|db| query::figures(db, since, before))
+    }
+
+    /// Acts with a connection that no other reader has, if one is free.
+    fn read<T>(&self, act: impl FnOnce(&Connection) -> Result<T, rusqlite::Error>) -> Result<T, IndexError> {
+        let Some(reader) = self.0.readers().as_mut().and_then(Vec::pop) else { return self.with(|db| act(db)) };
+        let result = act(&reader);
+        if let Some(free) = self.0.readers().as_mut() {
+            free.push(reader);
+        }
+        result.map_err(|error| self.0.lock().error(&error))
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Connection) -> Result<T, rusqlite::Error>) -> Result<T, IndexError> {
@@ -207,6 +236,10 @@ impl Index {
 }
 
 impl Inner {
+    fn readers(&self) -> MutexGuard<'_, Option<Vec<Connection>>> {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -239,6 +272,13 @@ fn locked(folder: &Path) -> std::io::Result<Option<File>> {
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(error)) => Err(error),
     }
+}
+
+fn reader(file: &Path) -> Option<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let reader = Connection::open_with_flags(file, flags).ok()?;
+    reader.busy_timeout(PATIENCE).ok()?;
+    Some(reader)
 }
 
 /// `None` if the folder cannot be used.

@@ -9,10 +9,12 @@ pub mod query;
 pub mod row;
 
 mod alert;
+mod brief;
 mod database;
 mod index;
 mod short;
 
+pub use brief::Brief;
 pub use figures::Figures;
 pub use index::{Index, IndexError};
 pub use query::{Counts, Page, QUIET, Sort, Status, Wanted};

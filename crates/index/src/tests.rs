@@ -5,7 +5,7 @@ use casebook_protocol::{Alert, Budget, Event, InvestigationId, Recorded, Severit
 use casebook_runtime::store::Store;
 
 use crate::query::{Sort, Status, Wanted};
-use crate::{Index, Row};
+use crate::{Brief, Index, Row};
 
 fn id(text: &str) -> InvestigationId {
     InvestigationId::new(text).unwrap()
@@ -201,6 +201,39 @@ async fn filters_give_what_they_name_and_nothing_else() {
     check(search(&"spray ".repeat(2_000)), &|row| row.title == "Password spray").await;
     let counts = index.counts().unwrap();
     assert_eq!((counts.all, counts.open, counts.closed, counts.broken), (60, 30, 30, 0));
+}
+
+#[tokio::test]
+async fn the_newest_in_brief_are_what_their_rows_say() {
+    let store = filled().await;
+    let log = fixture();
+    store.append(&log[0].investigation, 0, &log).await.unwrap();
+    let last = open(&store, "last", 1_000_000_000, alert("x", "low", "h")).await;
+    add(&store, &last, 1_000_000_001, Event::NotInvestigated { reason: "HTTP 401".into() }).await;
+    let bad = open(&store, "bad", 1_000_000_002, alert("x", "low", "h")).await;
+    let mut forged = Recorded::next(&id("bad"), Some(&last), at(3), Event::Closed {});
+    forged.seq = 2;
+    store.append(&bad.investigation, 1, &[forged]).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    for index in [Index::in_memory().unwrap(), Index::open(folder.path()).unwrap()] {
+        index.catch_up(&store).await.unwrap();
+        let rows = whole(&index, &Wanted { limit: 200, ..Wanted::default() }).await;
+        let exact = |at: Timestamp| Timestamp::from_microsecond(at.as_microsecond()).unwrap();
+        let brief = |row: &Row| Brief {
+            opened: row.opened.map(exact),
+            last: row.last_event.map(exact),
+            severity: row.severity,
+            verdict: row.verdict.filter(|_| row.closed.is_some()),
+            closed: row.closed.is_some(),
+            idle: row.not_investigated.is_some(),
+            trouble: row.trouble.is_some(),
+        };
+        let expected: Vec<Brief> = rows.iter().map(brief).collect();
+        assert!(expected.iter().any(|one| one.verdict.is_some()) && expected[0].trouble && expected[1].idle);
+        assert_eq!(index.newest(200).unwrap(), expected);
+        assert_eq!(index.newest(7).unwrap(), expected[..7]);
+        assert_eq!((index.all().unwrap(), index.counts().unwrap().all), (63, 63));
+    }
 }
 
 #[tokio::test]

@@ -77,14 +77,15 @@ fn finished(text: &str) -> String {
 /// Writes characters that are invisible, or change how others appear, as `⟨U+202E⟩`. Line breaks and tabs stay.
 pub fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c != '\n' && c != '\t' && deceives(c) {
-            // Writing to a String cannot fail.
-            let _ = write!(out, "⟨U+{:04X}⟩", u32::from(c));
-        } else {
-            out.push(c);
-        }
+    let mut rest = 0;
+    let plain = |c: char| matches!(c, ' '..='~' | '\n' | '\t') || !deceives(c);
+    for (at, c) in text.char_indices().filter(|(_, c)| !plain(*c)) {
+        out.push_str(text.get(rest..at).unwrap_or_default());
+        // Writing to a String cannot fail.
+        let _ = write!(out, "⟨U+{:04X}⟩", u32::from(c));
+        rest = at + c.len_utf8();
     }
+    out.push_str(text.get(rest..).unwrap_or_default());
     out
 }
 

@@ -1,6 +1,7 @@
 //! Streams of server-sent events. A stream reads the log, and notices only wake it, so that nothing is lost or
 //! doubled.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +13,7 @@ use futures_util::stream::{self, Stream};
 use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::time::Instant;
 
 use super::App;
 use crate::cases::Notice;
@@ -19,6 +21,8 @@ use crate::problem::{Kind, Problem};
 
 const BEAT: Duration = Duration::from_secs(15);
 const AGAIN: Duration = Duration::from_millis(1000);
+/// A browser needs several processes for each notice, and a fast investigation records hundreds of events a second.
+const PACE: Duration = Duration::from_millis(50);
 
 fn answer(stream: impl Stream<Item = Result<Event, Infallible>> + Send + 'static) -> Response {
     let mut response = Sse::new(stream).keep_alive(KeepAlive::new().interval(BEAT).text("beat")).into_response();
@@ -33,28 +37,49 @@ fn permit(app: &App) -> Result<OwnedSemaphorePermit, Problem> {
 
 struct All {
     notices: broadcast::Receiver<Notice>,
-    begun: bool,
+    /// The client may have missed something, as at the beginning.
+    missed: bool,
+    /// The last event of each investigation that the client has not heard of.
+    changed: BTreeMap<InvestigationId, u64>,
+    /// When the client may hear more.
+    calm: Instant,
     _permit: OwnedSemaphorePermit,
 }
 
-/// Notices of all investigations. A listener that reads the pages when the stream opens has missed nothing.
-pub(super) fn all(app: &App) -> Result<Response, Problem> {
-    let state = All { notices: app.notices.subscribe(), begun: false, _permit: permit(app)? };
-    Ok(answer(stream::unfold(state, |mut all| async move {
-        if !all.begun {
-            all.begun = true;
-            return Some((Ok(Event::default().retry(AGAIN).event("begin").data("{}")), all));
-        }
-        let event = match all.notices.recv().await {
-            Ok(Notice { investigation, seq }) => {
-                let data = json!({"investigation": investigation, "seq": seq});
-                Event::default().event("notice").data(data.to_string())
+impl All {
+    async fn step(&mut self) -> Option<Event> {
+        if self.changed.is_empty() && !self.missed {
+            self.hear().await?;
+            tokio::time::sleep_until(self.calm).await;
+            while !self.notices.is_empty() {
+                self.hear().await?;
             }
-            Err(RecvError::Lagged(_)) => Event::default().event("begin").data("{}"),
+            self.calm = Instant::now() + PACE;
+        }
+        if std::mem::take(&mut self.missed) {
+            self.changed.clear();
+            return Some(Event::default().retry(AGAIN).event("begin").data("{}"));
+        }
+        let (investigation, seq) = self.changed.pop_first()?;
+        Some(Event::default().event("notice").data(json!({"investigation": investigation, "seq": seq}).to_string()))
+    }
+
+    async fn hear(&mut self) -> Option<()> {
+        match self.notices.recv().await {
+            Ok(Notice { investigation, seq }) => drop(self.changed.insert(investigation, seq)),
+            Err(RecvError::Lagged(_)) => self.missed = true,
             Err(RecvError::Closed) => return None,
-        };
-        Some((Ok(event), all))
-    })))
+        }
+        Some(())
+    }
+}
+
+/// Notices of all investigations. The first comes at once, and then one of each investigation in [`PACE`]. A listener
+/// that reads the pages when the stream opens has missed nothing.
+pub(super) fn all(app: &App) -> Result<Response, Problem> {
+    let (notices, calm) = (app.notices.subscribe(), Instant::now());
+    let state = All { notices, missed: true, changed: BTreeMap::new(), calm, _permit: permit(app)? };
+    Ok(answer(stream::unfold(state, |mut all| async move { all.step().await.map(|event| (Ok(event), all)) })))
 }
 
 struct One {

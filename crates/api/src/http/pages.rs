@@ -98,8 +98,8 @@ async fn home(State(app): State<Arc<App>>, asked: Asked) -> Response {
         let unknown = |name| Problem::new(Kind::Unreadable, format!("{name} has a value that does not exist"));
         let wanted = filter.wanted(Sort::Urgent, fleet::PAGE).map_err(unknown)?;
         let listed = app.cases.list(&wanted, app.clock.now()).await?;
-        let recent = recent(&app, fleet::RECENT).await?;
-        Ok(fleet::page(&asked.frame(&app), &recent, &listed, app.cases.counts()?.all, &filter))
+        let (all, newest) = app.cases.newest(fleet::NEWEST)?;
+        Ok(fleet::page(&asked.frame(&app), &newest, &listed, all, &filter))
     };
     shown(&app, &asked, page.await)
 }
@@ -108,6 +108,7 @@ async fn investigation(State(app): State<Arc<App>>, Path(id): Path<String>, aske
     let page = async {
         let at = read::number(&asked.query, "at")?;
         let upto = read::number(&asked.query, "upto")?;
+        let have = read::number(&asked.query, "have")?;
         let moment = read::moment(&app, read::id(&id)?, at).await?;
         let frame = asked.frame(&app);
         let usual = if moment.at.is_some() { "channels" } else { "timeline" };
@@ -123,7 +124,7 @@ async fn investigation(State(app): State<Arc<App>>, Path(id): Path<String>, aske
         let backing = moment.backed(&app, backing).await?;
         let from = read::number(&asked.query, "from")?.and_then(|from| usize::try_from(from).ok());
         let (group, finding) = (asked.get("group"), asked.get("finding"));
-        let case = case::Case { upto, group, from, finding, backing, ..moment.case(&frame) };
+        let case = case::Case { upto, have, group, from, finding, backing, ..moment.case(&frame) };
         Ok(case::page(&case, tab))
     };
     shown(&app, &asked, page.await)

@@ -1,7 +1,7 @@
 //! What a list shows of an investigation.
 
 use casebook_hub::State;
-use casebook_index::QUIET;
+use casebook_index::{Brief, QUIET};
 use casebook_protocol::{Alert, InvestigationId, Phase, Score, Severity, Timestamp, Usage, Verdict, between, closed};
 use serde::Serialize;
 
@@ -12,6 +12,20 @@ closed! {
         Quiet = "quiet";
         Running = "running";
         Closed = "closed";
+    }
+}
+
+impl Standing {
+    #[must_use]
+    pub fn of(one: &Brief, now: Timestamp) -> Self {
+        let silent = one.last.is_some_and(|last| between(last, now) > QUIET);
+        match one {
+            Brief { trouble: true, .. } => Self::Broken,
+            Brief { closed: true, .. } => Self::Closed,
+            Brief { idle: true, .. } => Self::NotInvestigated,
+            _ if silent => Self::Quiet,
+            _ => Self::Running,
+        }
     }
 }
 
@@ -73,15 +87,21 @@ impl Row {
     }
 
     #[must_use]
-    pub fn standing(&self, now: Timestamp) -> Standing {
-        let silent = self.last_at.is_some_and(|last| between(last, now) > QUIET);
-        match (&self.trouble, self.closed) {
-            (Some(_), _) => Standing::Broken,
-            (None, Some(_)) => Standing::Closed,
-            (None, None) if self.not_investigated.is_some() => Standing::NotInvestigated,
-            (None, None) if silent => Standing::Quiet,
-            (None, None) => Standing::Running,
+    pub fn brief(&self) -> Brief {
+        Brief {
+            opened: self.opened,
+            last: self.last_at,
+            severity: self.severity,
+            verdict: self.final_verdict(),
+            closed: self.closed.is_some(),
+            idle: self.not_investigated.is_some(),
+            trouble: self.trouble.is_some(),
         }
+    }
+
+    #[must_use]
+    pub fn standing(&self, now: Timestamp) -> Standing {
+        Standing::of(&self.brief(), now)
     }
 
     /// The verdict of a closed investigation.

@@ -1,6 +1,7 @@
 //! The time zone in which times are shown. UTC unless a person chose another.
 
 use casebook_protocol::{EventTime, Precision, Timestamp};
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 #[derive(Debug, Clone)]
@@ -50,6 +51,11 @@ impl Zone {
     #[must_use]
     pub fn minute(&self, at: Timestamp) -> String {
         self.write(at, "%b %-d, %H:%M")
+    }
+
+    #[must_use]
+    pub fn date(&self, at: Timestamp) -> Date {
+        self.zone.to_datetime(at).date()
     }
 
     #[must_use]

@@ -45,6 +45,8 @@ pub struct Case<'a> {
     pub present: Option<&'a State>,
     /// Events that are shown up to this one, on the tab for events.
     pub upto: Option<u64>,
+    /// The last event that the browser has on that tab. Rows up to it stay as they are, and are left out.
+    pub have: Option<u64>,
     pub group: &'a str,
     /// The first row on the page of a long tab.
     pub from: Option<usize>,
@@ -80,6 +82,7 @@ impl<'a> Case<'a> {
             at: None,
             present: None,
             upto: None,
+            have: None,
             group: "",
             from: None,
             finding: "",

@@ -1,8 +1,9 @@
 //! The list of all investigations.
 
-use casebook_index::{Sort, Status, Wanted};
+use casebook_index::{Brief, Sort, Status, Wanted};
 use casebook_protocol::{Severity, Verdict};
 use casebook_report::words;
+use jiff::civil::Date;
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -16,7 +17,7 @@ use crate::model::row::{Row, Standing};
 /// Cases on one page.
 pub const PAGE: u32 = 50;
 /// Cases that the numbers and the chart count.
-pub const RECENT: u32 = 1_000;
+pub const NEWEST: u32 = 1_000;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
@@ -82,18 +83,18 @@ pub fn encoded(text: &str) -> String {
     text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
-/// `recent` are the newest cases, which the numbers and the chart count.
+/// The numbers and the chart count the newest cases.
 #[must_use]
-pub fn page(frame: &Frame, recent: &[Row], listed: &Listed, all: u64, filter: &Filter) -> String {
+pub fn page(frame: &Frame, newest: &[Brief], listed: &Listed, all: u64, filter: &Filter) -> String {
     let shown = &listed.rows;
-    let counted = recent.len() as u64;
+    let counted = newest.len() as u64;
     let body = html! {
         div.top {
             div { h1 { "Investigations" } p.facts { (words::count(all, "case")) @if counted < all { ", numbers of the newest " (counted) } } }
             @if frame.investigates { a.btn.main href="/launch" { (Icon::Launch.show()) "Investigate an alert" } }
         }
-        div #tiles data-part { (tiles(frame, recent, filter)) (severities(recent)) }
-        @if let Some(days) = days(frame, recent) { section.card aria-labelledby="night" data-part #days { (days) } }
+        div #tiles data-part { (tiles(frame, newest, filter)) (severities(newest)) }
+        @if let Some(days) = days(frame, newest) { section.card aria-labelledby="night" data-part #days { (days) } }
         section.stack aria-label="Cases" {
             (controls(filter))
             div.news { button.main #news type="button" hidden { "Show new cases" } }
@@ -111,10 +112,9 @@ pub fn page(frame: &Frame, recent: &[Row], listed: &Listed, all: u64, filter: &F
     frame.page("Investigations", "/", Live::All, &body)
 }
 
-fn tiles(frame: &Frame, rows: &[Row], filter: &Filter) -> Markup {
-    let number = |keep: &dyn Fn(&Row) -> bool| rows.iter().filter(|row| keep(row)).count();
-    let standing = |wanted: Standing| number(&|row| row.standing(frame.now) == wanted);
-    let verdict = |wanted: Verdict| number(&|row| row.final_verdict() == Some(wanted));
+fn tiles(frame: &Frame, newest: &[Brief], filter: &Filter) -> Markup {
+    let standing = |wanted: Standing| newest.iter().filter(|one| Standing::of(one, frame.now) == wanted).count();
+    let verdict = |wanted: Verdict| newest.iter().filter(|one| one.verdict == Some(wanted)).count();
     let tile = |count: usize, name: &str, icon: Icon, tone: &str, href: &str, on: bool| {
         let tone = if count > 0 { tone } else { "ts" };
         html! {
@@ -140,11 +140,11 @@ fn tiles(frame: &Frame, rows: &[Row], filter: &Filter) -> Markup {
 }
 
 /// How many of each severity.
-fn severities(rows: &[Row]) -> Markup {
-    let number = |wanted| rows.iter().filter(|row| row.severity == Some(wanted)).count();
+fn severities(newest: &[Brief]) -> Markup {
+    let number = |wanted| newest.iter().filter(|one| one.severity == Some(wanted)).count();
     let counts = Severity::ALL.iter().rev().map(|one| (*one, number(*one))).filter(|(_, n)| *n > 0);
     html! {
-        @if !rows.is_empty() { p.facts { "By severity:" @for (one, n) in counts {
+        @if !newest.is_empty() { p.facts { "By severity:" @for (one, n) in counts {
             a href={ "/?severity=" (one.name()) } { (parts::severity_look(one).0) " " b { (n) } }
         } } }
     }
@@ -153,17 +153,17 @@ fn severities(rows: &[Row]) -> Markup {
 const TONES: [&str; 4] = ["tg", "to", "tb", "tc"];
 
 /// Cases by day of opening, the last two weeks with cases; none for a single day.
-fn days(frame: &Frame, rows: &[Row]) -> Option<Markup> {
-    let mut days: std::collections::BTreeMap<String, [f64; 4]> = std::collections::BTreeMap::new();
-    for row in rows {
-        let Some(opened) = row.opened else { continue };
-        let place = match row.final_verdict() {
+fn days(frame: &Frame, newest: &[Brief]) -> Option<Markup> {
+    let mut days: std::collections::BTreeMap<Date, [f64; 4]> = std::collections::BTreeMap::new();
+    for one in newest {
+        let Some(opened) = one.opened else { continue };
+        let place = match one.verdict {
             Some(Verdict::BenignPositive | Verdict::FalsePositive) => 0,
             Some(Verdict::Inconclusive) => 1,
             Some(Verdict::TruePositive) => 2,
             None => 3,
         };
-        if let Some(count) = days.entry(frame.zone.day(opened)).or_default().get_mut(place) {
+        if let Some(count) = days.entry(frame.zone.date(opened)).or_default().get_mut(place) {
             *count += 1.0;
         }
     }
@@ -178,7 +178,7 @@ fn days(frame: &Frame, rows: &[Row]) -> Option<Markup> {
         .map(|(day, counts)| {
             let shown: Vec<String> =
                 names.iter().zip(counts).filter(|(_, n)| *n > 0.0).map(|(name, n)| format!("{n} {name}")).collect();
-            let name = day.get(5..).unwrap_or(&day).to_owned();
+            let name = day.strftime("%m-%d").to_string();
             Bar { name, values: counts.to_vec(), label: format!("{day}: {}", shown.join(", ")), href: None }
         })
         .collect();

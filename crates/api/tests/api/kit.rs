@@ -60,6 +60,7 @@ pub(crate) fn pages(log: &[Recorded], result: &str) -> Vec<(String, String)> {
     let row = Row::of(&id, &held.state);
     let listed = |rows: Vec<Row>| Listed { rows, next: Some(result.to_owned()) };
     let twice = || vec![row.clone(), row.clone()];
+    let briefs = || vec![row.brief(), row.brief()];
     let report = report::build(&held.state).unwrap();
     let view = |held: &Held, at: Option<u64>, tab: &str| {
         let (row, report) = (Row::of(&id, &held.state), report::build(&held.state).unwrap());
@@ -69,9 +70,9 @@ pub(crate) fn pages(log: &[Recorded], result: &str) -> Vec<(String, String)> {
         case::page(&Case { last, at, present, backing, ..case }, tab)
     };
     let mut out =
-        vec![("fleet".to_owned(), fleet::page(&frame, &twice(), &listed(twice()), 2, &fleet::Filter::default()))];
+        vec![("fleet".to_owned(), fleet::page(&frame, &briefs(), &listed(twice()), 2, &fleet::Filter::default()))];
     let empty = fleet::Filter { q: "no such case".into(), ..fleet::Filter::default() };
-    out.push(("fleet-none".into(), fleet::page(&frame, &twice(), &listed(Vec::new()), 2, &empty)));
+    out.push(("fleet-none".into(), fleet::page(&frame, &briefs(), &listed(Vec::new()), 2, &empty)));
     for (tab, _) in TABS {
         out.push((format!("case-{tab}"), view(&held, None, tab)));
     }

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 
 use casebook_protocol::{Event, FindingId, Recorded};
+use casebook_runtime::store::Store;
+use futures_util::StreamExt;
 use reqwest::Client;
 
 use crate::kit::{KEY, Served, served_with};
@@ -89,4 +91,43 @@ async fn long_tabs_come_in_pages_and_each_row_is_on_one_of_them() {
     assert!(last.len() > 3, "no links to findings of other pages");
     let many = page(&server, &format!("/i/{id}?tab=channels&at={}", server.log.len() - 1)).await;
     assert!(many.contains("All 4") && many.matches("class=\"entry\"").count() <= 200, "the channels are not cut");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_browser_gets_only_the_events_that_it_does_not_have() {
+    let server = served_with(usize::MAX, long).await;
+    let path = format!("/i/{}?tab=events", server.id);
+    let whole = page(&server, &path).await;
+    let (all, last) = (ids(&whole, "s"), server.log.len());
+    assert!(all.len() == 200 && !whole.contains("data-most"));
+    for have in [0, last - 250, last - 7, last] {
+        let part = page(&server, &format!("{path}&have={have}")).await;
+        let newer: Vec<&String> = all.iter().filter(|seq| seq.parse::<usize>().unwrap() > have).collect();
+        assert_eq!(ids(&part, "s").iter().collect::<Vec<_>>(), newer, "have {have}");
+        assert!(part.contains("data-most=\"200\""), "the oldest rows do not make room");
+        assert_eq!(button(&part, "Older"), button(&whole, "Older"), "have {have}");
+    }
+}
+
+/// An investigation that records hundreds of events a second does not wake every browser for each of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn many_events_at_once_are_one_notice_and_the_last_one_is_not_lost() {
+    let server = crate::kit::served(1).await;
+    casebook_runtime::tls::install();
+    let ask = Client::new().get(format!("{}/api/v1/events", server.base)).bearer_auth(KEY);
+    let answer = ask.send().await.unwrap();
+    let mut stream = answer.bytes_stream();
+    let mut text = String::from_utf8(stream.next().await.unwrap().unwrap().to_vec()).unwrap();
+    let last = server.log.len();
+    for entry in &server.log[1..] {
+        server.store.append(&server.id, entry.seq - 1, std::slice::from_ref(entry)).await.unwrap();
+    }
+    let waited = tokio::time::timeout(std::time::Duration::from_secs(20), async {
+        while !text.contains(&format!("\"seq\":{last}}}")) {
+            text.push_str(&String::from_utf8_lossy(&stream.next().await.unwrap().unwrap()));
+        }
+    });
+    assert!(waited.await.is_ok(), "no notice of event {last}: {text}");
+    let notices = text.matches("event: notice").count();
+    assert!(text.contains("event: begin") && notices < last / 2, "{notices} notices of {last} events");
 }

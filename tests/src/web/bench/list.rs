@@ -60,11 +60,8 @@ pub async fn check(investigations: u32) -> Result<String> {
     let begun = Instant::now();
     let many = at_once(&asker, Arc::new(paths)).await?;
     let rate = many.0.len() as f64 / begun.elapsed().as_secs_f64();
-    figures.say(format!(
-        "{CLIENTS} clients at once: p50 {:.1}, p95 {:.1} ms, {rate:.0} answers a second",
-        many.share(50),
-        many.share(95)
-    ));
+    figures.times(&format!("{CLIENTS} clients at once"), &many, GOAL);
+    figures.say(format!("{rate:.0} answers a second"));
     let mut streams = Vec::new();
     for _ in 0..STREAMS {
         streams.push(asker.request("/api/v1/events").send().await?.error_for_status()?);

@@ -36,7 +36,8 @@ pub fn show(case: &Case<'_>) -> Markup {
         }
         section.card aria-label="Events" {
             @if shown.is_empty() { p.pad.soft { "No event of this group." } }
-            ol.log { @for entry in shown { (line(case, entry)) } }
+            @let fresh = shown.iter().filter(|entry| case.have.is_none_or(|have| entry.seq > have));
+            ol.log data-most=[case.have.map(|_| PAGE)] { @for entry in fresh { (line(case, entry)) } }
             @if next.is_some() { nav.pages aria-label="Older events" { span {} a.btn href=(link(case.group, next)) { "Older" } } }
         }
     }

@@ -39,7 +39,7 @@ pub fn show(case: &Case<'_>, tab: &str) -> Markup {
                 input #at type="number" name="at" min="1" max=(case.last) value=(at);
                 input.js #slide type="range" min="1" max=(case.last) value=(at) aria-label="Moment, as the number of an event";
                 button { "Show" }
-                button #play type="button" hidden data-key=" " { (Icon::Launch.show()) "Play" }
+                button.js #play type="button" data-key=" " { (Icon::Launch.show()) "Play" }
             }
         }
     }
