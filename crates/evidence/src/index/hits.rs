@@ -1,10 +1,11 @@
 //! Hits of rules in the index.
 
 use std::collections::BTreeMap;
+use std::sync::mpsc::sync_channel;
 
 use casebook_protocol::Timestamp;
 use casebook_protocol::coverage::same_host;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 
 use super::blocks::first_after;
 use super::{Stored, Writer};
@@ -13,6 +14,10 @@ use crate::rules::hits::{Hit, Kept};
 use crate::rules::pass::{Carried, Correlations};
 use crate::rules::pattern::Stopped;
 use crate::rules::{Group, Place, Rule, RuleSet};
+
+/// Hits that are added together, and how often that many may wait.
+const BATCH: usize = 512;
+const BATCHES: usize = 8;
 
 impl Writer {
     fn rules<T>(&self, write: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, LoadError> {
@@ -42,8 +47,8 @@ impl Writer {
     pub(crate) fn correlate(&self, rules: &RuleSet, sources: &mut [Stored]) -> Result<String, LoadError> {
         const REMARK: &str = "there were too many groups for the correlation rules: some hits may be missing";
         self.rules(|db| {
-            if let Some(mut correlations) = Correlations::of(rules) {
-                correlated(db, &mut correlations)?;
+            if let Some(correlations) = Correlations::of(rules) {
+                let correlations = correlated(db, correlations)?;
                 let (kept, forgot) = correlations.finish(|at, host| silent(db, sources, at, host))?;
                 kept.into_iter().try_for_each(|((rule, source), kept)| write(db, rule, source, kept))?;
                 let remarked = sources.first_mut().filter(|_| forgot);
@@ -62,16 +67,26 @@ impl Writer {
     }
 }
 
-/// Adds all hits in the order of time.
-fn correlated(db: &Connection, correlations: &mut Correlations<'_>) -> rusqlite::Result<()> {
-    let mut all = db.prepare("SELECT rule, source, record, time, held FROM carried ORDER BY time, record")?;
-    let mut rows = all.query([])?;
-    while let Some(row) = rows.next()? {
-        let rule = usize::try_from(row.get::<_, i64>(0)?).unwrap_or(usize::MAX);
-        let at = Place { source: row.get(1)?, record: row.get(2)?, time: row.get(3)? };
-        correlations.add(rule, at, row.get_ref(4)?.as_blob()?);
-    }
-    Ok(())
+/// Adds all hits in the order of time. Nothing else is left to do, so one thread reads them while another adds them.
+fn correlated<'r>(db: &Connection, mut correlations: Correlations<'r>) -> rusqlite::Result<Correlations<'r>> {
+    std::thread::scope(|scope| {
+        let (give, hits) = sync_channel::<Vec<Carried>>(BATCHES);
+        let adding = scope.spawn(move || {
+            hits.into_iter().flatten().for_each(|hit| correlations.add(&hit));
+            correlations
+        });
+        let mut all = db.prepare("SELECT rule, source, record, time, held FROM carried ORDER BY time, record")?;
+        let (mut rows, mut batch) = (all.query([])?, Vec::new());
+        while let Some(row) = rows.next()? {
+            batch.push(carried(row)?);
+            if batch.len() >= BATCH {
+                let _ = give.send(std::mem::take(&mut batch));
+            }
+        }
+        let _ = give.send(batch);
+        drop(give);
+        adding.join().map_err(|_| rusqlite::Error::UserFunctionError("a thread stopped".into()))
+    })
 }
 
 /// Whether the log with the record at `at` is silent after it, while other logs go on.
@@ -88,6 +103,12 @@ fn silent(db: &Connection, sources: &[Stored], at: Place, host: &str) -> rusqlit
 
 fn number(rule: usize) -> i64 {
     i64::try_from(rule).unwrap_or(i64::MAX)
+}
+
+fn carried(row: &Row<'_>) -> rusqlite::Result<Carried> {
+    let at = Place { source: row.get(1)?, record: row.get(2)?, time: row.get(3)? };
+    let rule = usize::try_from(row.get::<_, i64>(0)?).unwrap_or(usize::MAX);
+    Ok(Carried { rule, at, values: row.get(4)? })
 }
 
 fn write(db: &Connection, rule: usize, source: i64, kept: Kept) -> rusqlite::Result<()> {

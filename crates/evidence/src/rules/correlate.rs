@@ -162,7 +162,7 @@ pub(super) struct Correlator<'p> {
     plans: &'p [Plan],
     by_rule: AHashMap<usize, Vec<(usize, usize)>>,
     /// By number of the plan, and the values of its group, each with its length.
-    groups: AHashMap<Vec<u8>, State>,
+    groups: AHashMap<Vec<u8>, Box<State>>,
     key: Vec<u8>,
     occurrences: usize,
     found: Vec<Episode>,
@@ -244,7 +244,10 @@ impl<'p> Correlator<'p> {
         let now = part.last.time;
         let state = match self.groups.get_mut(&self.key) {
             Some(known) => known,
-            None => self.groups.entry(self.key.clone()).or_insert_with(|| State { plan: number, ..State::default() }),
+            None => self
+                .groups
+                .entry(self.key.clone())
+                .or_insert_with(|| Box::new(State { plan: number, ..State::default() })),
         };
         state.last = now;
         let before = state.window.len();

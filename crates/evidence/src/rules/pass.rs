@@ -179,11 +179,10 @@ impl<'r> Correlations<'r> {
         (!rules.plans.is_empty()).then(|| Self { rules, correlator, kept: BTreeMap::new(), stopped: Vec::new() })
     }
 
-    /// `values` are those of [`Carried`].
-    pub(crate) fn add(&mut self, rule: usize, at: Place, values: &[u8]) {
-        let part = Part { rule, first: at, last: at, count: 1 };
-        let names = self.rules.carried.get(&rule).into_iter().flatten().map(|(name, _)| name.as_str());
-        let values: Vec<Option<&str>> = postcard::from_bytes(values).unwrap_or_default();
+    pub(crate) fn add(&mut self, hit: &Carried) {
+        let part = Part { rule: hit.rule, first: hit.at, last: hit.at, count: 1 };
+        let names = self.rules.carried.get(&hit.rule).into_iter().flatten().map(|(name, _)| name.as_str());
+        let values: Vec<Option<&str>> = postcard::from_bytes(&hit.values).unwrap_or_default();
         let values = names.zip(values).filter_map(|(name, value)| Some((name, Cow::Borrowed(value?)))).collect();
         self.correlator.add(Occurrence { part, values });
         let found = self.correlator.take();
