@@ -53,7 +53,7 @@ pub(crate) fn build(
         _ => {}
     }
     let mut manifest = Vec::new();
-    let mut prepared = Vec::new();
+    let mut texts = Vec::new();
     let known: u64 = found.iter().map(|f| f.size).sum();
     let mut opener = Opener::new(&cache, &found);
     for file in found {
@@ -64,13 +64,12 @@ pub(crate) fn build(
             let Found { file, size, mtime, inode, .. } = file;
             manifest.push(Manifest { file, size, mtime, sha256: String::new(), inode });
         }
-        for (found, body) in opened.texts {
-            prepared.push(Prepared::new(found, body, declared)?);
-        }
+        texts.extend(opened.texts);
     }
-    if prepared.is_empty() {
+    if texts.is_empty() {
         return Err(LoadError::nothing(root, &skipped));
     }
+    let mut prepared = prepare::all(texts, declared)?;
     let guessed = prepare::share(&mut prepared, hint, looked);
     let mut sources = run(prepared, &writer, &mut manifest, rules, progress)?;
     if sources.iter().all(|s| s.source.records == 0) {

@@ -56,8 +56,22 @@ pub(crate) struct Prepared {
     stated: Option<Offset>,
 }
 
+/// Prepares all texts, two at a time: more samples at once would need too much memory.
+pub(crate) fn all(mut texts: Vec<(Found, Text)>, declared: &Declared) -> Result<Vec<Prepared>, LoadError> {
+    let of = |texts: Vec<(Found, Text)>| -> Result<Vec<Prepared>, LoadError> {
+        texts.into_iter().map(|(found, body)| Prepared::new(found, body, declared)).collect()
+    };
+    let rest = texts.split_off(texts.len() / 2);
+    std::thread::scope(|scope| {
+        let rest = scope.spawn(|| of(rest));
+        let mut all = of(texts)?;
+        all.extend(rest.join().map_err(|_| LoadError::Stopped)??);
+        Ok(all)
+    })
+}
+
 impl Prepared {
-    pub(crate) fn new(found: Found, body: Text, declared: &Declared) -> Result<Self, LoadError> {
+    fn new(found: Found, body: Text, declared: &Declared) -> Result<Self, LoadError> {
         let read = |source| LoadError::Read { path: body.path.clone(), source };
         let start = head(&body.path, HEAD.min(body.size)).map_err(read)?;
         let rule = declared.rule(&found.file);

@@ -104,7 +104,7 @@ fn web(line: &str) -> Option<Vec<(String, String)>> {
     if who.len() > 1 || !client.contains(['.', ':']) && client != "localhost" && client != "-" {
         return None;
     }
-    let mut out = Vec::new();
+    let mut out = Vec::with_capacity(16);
     let mut add = |name: &str, value: &str| out.push(field(name, value));
     if let Some(host) = who.pop() {
         add("vhost", host);

@@ -3,7 +3,10 @@
 use std::cell::RefCell;
 use std::sync::LazyLock;
 
-use regex::bytes::{CaptureLocations, Regex};
+use regex_automata::meta::{Cache, Config, Regex};
+use regex_automata::util::captures::Captures;
+use regex_automata::util::syntax;
+use regex_automata::{Input, PatternID};
 use regex_syntax::hir::literal::Extractor;
 
 use super::field;
@@ -186,12 +189,19 @@ struct Known {
 static PATTERNS: LazyLock<Vec<Known>> = LazyLock::new(|| {
     let known = |(program, pattern): &(&'static str, &str)| {
         // Without Unicode the automaton is a tenth as large. Only ASCII separates the parts of these messages.
-        let regex = Regex::new(&format!("(?-u){pattern}")).expect("a known message is a regular expression");
+        // Messages are short, so a search for their end before the groups are found costs more than it saves.
+        let mut builder = Regex::builder();
+        builder.configure(Config::new().hybrid(false)).syntax(syntax::Config::new().unicode(false).utf8(false));
+        let regex = builder.build(pattern).expect("a known message is a regular expression");
         let parsed = regex_syntax::parse(pattern).ok().filter(|_| pattern.starts_with('^'));
         let found = parsed.map(|hir| Extractor::new().extract(&hir));
         let literals = found.as_ref().and_then(|found| found.literals()).unwrap_or_default();
         let beginnings: Vec<Vec<u8>> = literals.iter().map(|literal| literal.as_bytes().to_vec()).collect();
-        let names = regex.capture_names().enumerate().filter_map(|(place, name)| Some((place, name?.to_owned())));
+        let names = regex
+            .group_info()
+            .pattern_names(PatternID::ZERO)
+            .enumerate()
+            .filter_map(|(place, name)| Some((place, name?.to_owned())));
         Known { program, names: names.collect(), pattern: regex, beginnings }
     };
     KNOWN.iter().map(known).collect()
@@ -227,9 +237,9 @@ pub(crate) fn collected(message: &str) -> Option<Fields> {
 }
 
 thread_local! {
-    /// The places of the groups of each of [`PATTERNS`] in a message.
-    static PLACES: RefCell<Vec<CaptureLocations>> =
-        RefCell::new(PATTERNS.iter().map(|known| known.pattern.capture_locations()).collect());
+    /// For each of [`PATTERNS`], the memory of its search and the places of its groups in a message.
+    static PLACES: RefCell<Vec<(Cache, Captures)>> =
+        RefCell::new(PATTERNS.iter().map(|known| (known.pattern.create_cache(), known.pattern.create_captures())).collect());
 }
 
 /// False if the message is not one of [`KNOWN`].
@@ -237,15 +247,19 @@ pub(crate) fn known(program: &str, message: &str, out: &mut Fields) -> bool {
     PLACES.with_borrow_mut(|places| known_at(program, message, places, out))
 }
 
-fn known_at(program: &str, message: &str, places: &mut [CaptureLocations], out: &mut Fields) -> bool {
+fn known_at(program: &str, message: &str, places: &mut [(Cache, Captures)], out: &mut Fields) -> bool {
     let program = program.rsplit('/').next().unwrap_or(program);
-    for (known, found) in PATTERNS.iter().zip(places).filter(|(known, _)| known.may_match(program, message)) {
-        if known.pattern.captures_read(found, message.as_bytes()).is_some() {
+    let input = Input::new(message);
+    for (known, (cache, found)) in PATTERNS.iter().zip(places).filter(|(known, _)| known.may_match(program, message)) {
+        known.pattern.search_captures_with(cache, &input, found);
+        if found.is_match() {
             // A folder name or command may look like these parts. Then it is unclear which are real.
             let unclear = known.program == "sudo" && message.matches(" ; USER=").count() > 1;
             for (place, name) in &known.names {
                 let clear = !unclear || matches!(name.as_str(), "user" | "tty" | "outcome");
-                if let Some(value) = found.get(*place).filter(|_| clear).and_then(|(from, to)| message.get(from..to)) {
+                if let Some(value) =
+                    found.get_group(*place).filter(|_| clear).and_then(|span| message.get(span.range()))
+                {
                     out.push(field(name, value));
                 }
             }

@@ -32,8 +32,7 @@ impl Writer {
         self.rules(|db| {
             let mut insert = db.prepare_cached("INSERT INTO carried VALUES(?,?,?,?,?)")?;
             for hit in hits {
-                let held = postcard::to_allocvec(&hit.values).unwrap_or_default();
-                insert.execute(params![number(hit.rule), hit.at.source, hit.at.record, hit.at.time, held])?;
+                insert.execute(params![number(hit.rule), hit.at.source, hit.at.record, hit.at.time, hit.values])?;
             }
             Ok(())
         })
@@ -73,7 +72,7 @@ fn correlated<'r>(db: &Connection, mut correlations: Correlations<'r>) -> rusqli
     std::thread::scope(|scope| {
         let (give, hits) = sync_channel::<Vec<Carried>>(BATCHES);
         let adding = scope.spawn(move || {
-            hits.into_iter().flatten().for_each(|hit| correlations.add(hit));
+            hits.into_iter().flatten().for_each(|hit| correlations.add(&hit));
             correlations
         });
         let mut all = db.prepare("SELECT rule, source, record, time, held FROM carried ORDER BY time, record")?;
@@ -107,10 +106,9 @@ fn number(rule: usize) -> i64 {
 }
 
 fn carried(row: &Row<'_>) -> rusqlite::Result<Carried> {
-    let held = row.get_ref(4)?.as_blob()?;
     let at = Place { source: row.get(1)?, record: row.get(2)?, time: row.get(3)? };
     let rule = usize::try_from(row.get::<_, i64>(0)?).unwrap_or(usize::MAX);
-    Ok(Carried { rule, at, values: postcard::from_bytes(held).unwrap_or_default() })
+    Ok(Carried { rule, at, values: row.get(4)? })
 }
 
 fn write(db: &Connection, rule: usize, source: i64, kept: Kept) -> rusqlite::Result<()> {

@@ -1,7 +1,8 @@
 //! Correlations over the hits of rules, in the order of time: many of one kind, many different values, several
 //! rules together or one after the other.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::borrow::Cow;
+use std::collections::VecDeque;
 
 use ahash::AHashMap;
 
@@ -118,9 +119,16 @@ pub(super) struct Part {
 
 /// A hit of a rule, with the values that correlations read.
 #[derive(Debug, Clone)]
-pub(super) struct Occurrence {
+pub(super) struct Occurrence<'v> {
     pub(super) part: Part,
-    pub(super) values: BTreeMap<String, String>,
+    /// Of fields with the same name, the first counts.
+    pub(super) values: Vec<(&'v str, Cow<'v, str>)>,
+}
+
+impl Occurrence<'_> {
+    fn value(&self, field: &str) -> Option<&str> {
+        self.values.iter().find(|(name, _)| *name == field).map(|(_, value)| value.as_ref())
+    }
 }
 
 /// What a correlation found for one group, from the first occurrence that counts to the last.
@@ -139,8 +147,9 @@ pub(super) struct Episode {
 
 #[derive(Debug, Default)]
 struct State {
+    plan: usize,
     window: VecDeque<(Place, String)>,
-    values: HashMap<String, usize>,
+    values: AHashMap<String, usize>,
     /// Temporal: the last hit of each rule.
     latest: Vec<Option<Part>>,
     /// Ordered: for each rule, the parts that lead up to it, with the latest possible beginning.
@@ -149,12 +158,12 @@ struct State {
     last: i64,
 }
 
-type Key = (usize, Vec<String>);
-
 pub(super) struct Correlator<'p> {
     plans: &'p [Plan],
-    by_rule: HashMap<usize, Vec<(usize, usize)>>,
-    groups: AHashMap<Key, State>,
+    by_rule: AHashMap<usize, Vec<(usize, usize)>>,
+    /// By number of the plan, and the values of its group, each with its length.
+    groups: AHashMap<Vec<u8>, Box<State>>,
+    key: Vec<u8>,
     occurrences: usize,
     found: Vec<Episode>,
     /// Groups were forgotten, so an episode may be missing or cut.
@@ -163,26 +172,38 @@ pub(super) struct Correlator<'p> {
 
 impl<'p> Correlator<'p> {
     pub(super) fn new(plans: &'p [Plan]) -> Self {
-        let mut by_rule: HashMap<usize, Vec<(usize, usize)>> = HashMap::new();
+        let mut by_rule: AHashMap<usize, Vec<(usize, usize)>> = AHashMap::new();
         for (number, plan) in plans.iter().enumerate() {
             for (place, rule) in plan.rules.iter().enumerate() {
                 by_rule.entry(*rule).or_default().push((number, place));
             }
         }
-        Self { plans, by_rule, groups: AHashMap::new(), occurrences: 0, found: Vec::new(), forgot: false }
+        Self {
+            plans,
+            by_rule,
+            groups: AHashMap::new(),
+            key: Vec::new(),
+            occurrences: 0,
+            found: Vec::new(),
+            forgot: false,
+        }
     }
 
     /// Adds a hit. The hits must come in the order of time.
-    pub(super) fn add(&mut self, occurrence: Occurrence) {
+    pub(super) fn add<'v>(&mut self, occurrence: Occurrence<'v>)
+    where
+        'p: 'v,
+    {
+        let by_rule = std::mem::take(&mut self.by_rule);
         // Plans form no cycle, so this ends.
         let mut todo = vec![occurrence];
         while let Some(occurrence) = todo.pop() {
-            let readers = self.by_rule.get(&occurrence.part.rule).cloned().unwrap_or_default();
             // A rule that is named twice is tried from the end, so that one hit does not count for both.
-            for (plan, place) in readers.into_iter().rev() {
-                todo.extend(self.step(plan, place, &occurrence));
+            for (plan, place) in by_rule.get(&occurrence.part.rule).into_iter().flatten().rev() {
+                todo.extend(self.step(*plan, *place, &occurrence));
             }
         }
+        self.by_rule = by_rule;
         if self.groups.len() > GROUPS_MAX || self.occurrences > OCCURRENCES_MAX {
             self.forget();
         }
@@ -201,30 +222,39 @@ impl<'p> Correlator<'p> {
     }
 
     /// Returns the hit of the correlation if this occurrence completes it.
-    fn step(&mut self, number: usize, place: usize, occurrence: &Occurrence) -> Option<Occurrence> {
-        let plan = self.plans.get(number)?;
-        let value = |field: &String| occurrence.values.get(field).cloned();
+    fn step<'v>(&mut self, number: usize, place: usize, occurrence: &Occurrence<'v>) -> Option<Occurrence<'v>>
+    where
+        'p: 'v,
+    {
+        let plans = self.plans;
+        let plan = plans.get(number)?;
         // A record without one of the fields is of no group.
-        let nameless = || (plan.pattern == Some(Pattern::ThenSilence)).then(String::new);
-        let member = |fields: &Vec<String>| value(fields.get(place)?).or_else(nameless);
-        let group: Option<Vec<String>> = plan.group.iter().map(|(_, fields)| member(fields)).collect();
-        let group = group?;
-        let counted: Option<Vec<String>> = plan.counted.iter().map(value).collect();
+        let nameless = (plan.pattern == Some(Pattern::ThenSilence)).then_some("");
+        let member = |fields: &Vec<String>| occurrence.value(fields.get(place)?).or(nameless);
+        self.key.clear();
+        self.key.extend(number.to_le_bytes());
+        for (_, fields) in &plan.group {
+            let member = member(fields)?;
+            self.key.extend(member.len().to_le_bytes());
+            self.key.extend(member.as_bytes());
+        }
+        let counted: Option<Vec<&str>> = plan.counted.iter().map(|field| occurrence.value(field)).collect();
         let counted = counted?.join("\u{1f}");
         let part = &occurrence.part;
         let now = part.last.time;
-        let key = (number, group);
-        let state = match self.groups.get_mut(&key) {
+        let state = match self.groups.get_mut(&self.key) {
             Some(known) => known,
-            None => self.groups.entry(key.clone()).or_default(),
+            None => self
+                .groups
+                .entry(self.key.clone())
+                .or_insert_with(|| Box::new(State { plan: number, ..State::default() })),
         };
         state.last = now;
         let before = state.window.len();
         let fired = state.fires(plan, place, part, counted);
         self.occurrences = (self.occurrences + state.window.len()).saturating_sub(before);
         let (first, count, parts) = fired?;
-        let names = plan.group.iter().map(|(name, _)| name.clone());
-        let group: Vec<(String, String)> = names.zip(key.1).collect();
+        let group = plan.group.iter().filter_map(|(name, fields)| Some((name, member(fields)?.to_owned())));
         match state.open.as_mut().filter(|open| now.saturating_sub(open.last.time) <= plan.span) {
             Some(open) => {
                 open.last = part.last;
@@ -235,15 +265,15 @@ impl<'p> Correlator<'p> {
                 };
             }
             None => {
-                let new = Episode { rule: plan.rule, group: group.clone(), first, last: part.last, count, parts };
+                let group = group.clone().map(|(name, value)| (name.clone(), value)).collect();
+                let new = Episode { rule: plan.rule, group, first, last: part.last, count, parts };
                 self.found.extend(state.open.replace(new));
             }
         }
         let open = state.open.as_ref()?;
         let part = Part { rule: plan.rule, first: open.first, last: open.last, count: open.count };
-        let mut values = occurrence.values.clone();
-        values.extend(group);
-        Some(Occurrence { part, values })
+        let group = group.map(|(name, value)| (name.as_str(), Cow::Owned(value)));
+        Some(Occurrence { part, values: group.chain(occurrence.values.iter().cloned()).collect() })
     }
 
     /// Forgets the stalest half of the groups.
@@ -259,8 +289,8 @@ impl<'p> Correlator<'p> {
         // If all are of one moment, all go.
         let stale = |state: &State| state.last <= median || median == newest;
         let plans = self.plans;
-        for ((number, _), state) in self.groups.extract_if(|_, state| stale(state)) {
-            let span = plans.get(number).map_or(0, |plan| plan.span);
+        for (_, state) in self.groups.extract_if(|_, state| stale(state)) {
+            let span = plans.get(state.plan).map_or(0, |plan| plan.span);
             self.forgot |= newest.saturating_sub(state.last) <= span;
             self.found.extend(state.open);
         }

@@ -26,7 +26,8 @@ const STOPPED_MAX: usize = 1000;
 pub(crate) struct Carried {
     pub(crate) rule: usize,
     pub(crate) at: Place,
-    pub(crate) values: BTreeMap<String, String>,
+    /// Those of the fields that [`RuleSet::carried`] names, packed.
+    pub(crate) values: Vec<u8>,
 }
 
 /// Finds the rules that the records of one source meet.
@@ -95,8 +96,8 @@ pub(crate) struct Met {
     rule: usize,
     /// The place of the record in its block.
     pub(crate) nth: usize,
-    /// What correlations read.
-    values: Option<BTreeMap<String, String>>,
+    /// What correlations read; see [`Carried::values`].
+    values: Option<Vec<u8>>,
 }
 
 /// The rules over blocks of one source.
@@ -116,11 +117,9 @@ impl BlockPass {
     pub(crate) fn add(&mut self, fields: &[(String, String)], bytes: &[u8], nth: usize) {
         let met = &mut self.met;
         self.evaluator.each(fields, bytes, |rule, view, rules| {
-            let value = |slot: usize| view.at(slot).next().map(|v| crate::profile::cut(v, VALUE_MAX).to_owned());
-            let values = rules
-                .carried
-                .get(&rule)
-                .map(|wanted| wanted.iter().filter_map(|(name, slot)| Some((name.clone(), value(*slot)?))).collect());
+            let value = |(_, slot): &(_, usize)| view.at(*slot).next().map(|v| crate::profile::cut(v, VALUE_MAX));
+            let values = rules.carried.get(&rule).map(|wanted| wanted.iter().map(value).collect::<Vec<_>>());
+            let values = values.map(|values| postcard::to_allocvec(&values).unwrap_or_default());
             met.push(Met { rule, nth, values });
         });
     }
@@ -180,9 +179,12 @@ impl<'r> Correlations<'r> {
         (!rules.plans.is_empty()).then(|| Self { rules, correlator, kept: BTreeMap::new(), stopped: Vec::new() })
     }
 
-    pub(crate) fn add(&mut self, hit: Carried) {
+    pub(crate) fn add(&mut self, hit: &Carried) {
         let part = Part { rule: hit.rule, first: hit.at, last: hit.at, count: 1 };
-        self.correlator.add(Occurrence { part, values: hit.values });
+        let names = self.rules.carried.get(&hit.rule).into_iter().flatten().map(|(name, _)| name.as_str());
+        let values: Vec<Option<&str>> = postcard::from_bytes(&hit.values).unwrap_or_default();
+        let values = names.zip(values).filter_map(|(name, value)| Some((name, Cow::Borrowed(value?)))).collect();
+        self.correlator.add(Occurrence { part, values });
         let found = self.correlator.take();
         self.found(found);
     }

@@ -23,6 +23,8 @@ struct Key {
     patterns: Vec<Pattern>,
     /// What a value fitted.
     known: AHashMap<String, u64>,
+    /// The same of the record before, since neighbours are alike.
+    last: (String, u64),
 }
 
 /// Finds the rules for the records of one source.
@@ -53,7 +55,8 @@ impl Router {
             match keys.iter_mut().find(|key| key.slot == slot) {
                 Some(key) => key.values.extend(values),
                 None => {
-                    keys.push(Key { slot, values: values.collect(), patterns: Vec::new(), known: AHashMap::new() });
+                    let (known, last) = Default::default();
+                    keys.push(Key { slot, values: values.collect(), patterns: Vec::new(), known, last });
                 }
             }
         }
@@ -61,6 +64,7 @@ impl Router {
             key.values.sort_unstable();
             key.values.dedup();
             key.patterns = key.values.iter().map(|value| Pattern::new(value)).collect();
+            key.last.1 = key.looked("");
         }
         Some(Self { live, keys, known: AHashMap::new(), found: Vec::new(), last: None })
     }
@@ -109,6 +113,14 @@ impl Router {
 impl Key {
     /// A bit for each pattern that the value fits.
     fn fits(&mut self, value: &str) -> u64 {
+        if self.last.0 != value {
+            value.clone_into(&mut self.last.0);
+            self.last.1 = self.looked(value);
+        }
+        self.last.1
+    }
+
+    fn looked(&mut self, value: &str) -> u64 {
         if let Some(known) = self.known.get(value) {
             return *known;
         }

@@ -20,7 +20,7 @@ fn run(plans: &[Plan], hits: &str) -> Vec<Episode> {
         let second: i64 = second.parse().unwrap();
         let at = Place { source: 0, record: second, time: second * SECOND };
         let part = Part { rule: rule.parse().unwrap(), first: at, last: at, count: 1 };
-        let values = [("by", by), ("value", value)].map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+        let values = [("by", by), ("value", value)].map(|(k, v)| (k, Cow::Borrowed(v))).into();
         correlator.add(Occurrence { part, values });
     }
     correlator.finish()
@@ -127,7 +127,7 @@ fn memory_is_bounded_and_time_linear() {
     for n in 0..300_000i64 {
         let at = Place { source: 0, record: n, time: n };
         let values = [("by", if n % 2 == 0 { 0 } else { n }), ("value", n)];
-        let values = values.map(|(k, v)| (k.to_owned(), v.to_string())).into();
+        let values = values.map(|(k, v)| (k, Cow::Owned(v.to_string()))).into();
         correlator.add(Occurrence { part: Part { rule: 0, first: at, last: at, count: 1 }, values });
     }
     assert!(correlator.groups.len() <= GROUPS_MAX, "{}", correlator.groups.len());
