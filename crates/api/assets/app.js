@@ -118,7 +118,8 @@
   const names = { live: "live", lost: "reconnecting", done: "complete", off: "loaded once", out: "sign in again" };
   function state(name) {
     const sign = $("live");
-    if (!sign) return;
+    // Setting an equal text would paint the page once more.
+    if (!sign || sign.textContent === names[name]) return;
     sign.dataset.state = name === "done" ? "live" : name;
     sign.textContent = names[name];
   }
