@@ -183,6 +183,22 @@ impl Browser {
         Ok(handle)
     }
 
+    /// Hides the window, as a tab is behind another one. A browser without a screen hides no tabs.
+    ///
+    /// # Errors
+    /// The browser refuses it.
+    pub async fn hide(&self) -> Answer {
+        self.post(&format!("{}/window/minimize", self.session), &json!({})).await
+    }
+
+    /// Shows a hidden window.
+    ///
+    /// # Errors
+    /// The browser refuses it.
+    pub async fn show(&self) -> Answer {
+        self.post(&format!("{}/window/rect", self.session), &json!({"x": 0, "y": 0})).await
+    }
+
     /// Uses this window from now on.
     ///
     /// # Errors

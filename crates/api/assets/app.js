@@ -149,6 +149,7 @@
     later();
   }
   function share(message) { take(message); if (channel) channel.postMessage(message); }
+  let beat = () => {};
   function stream(own) {
     const pass = own ? take : share;
     let source = null;
@@ -167,12 +168,14 @@
       };
     }
     begin();
-    const beat = setInterval(() => { if (source.readyState === 1) pass({ kind: "beat" }); }, 10000);
-    return () => { clearInterval(beat); clearTimeout(retry); source.close(); };
+    beat = () => { if (source.readyState === 1) pass({ kind: "beat" }); };
+    const beats = setInterval(beat, 10000);
+    return () => { clearInterval(beats); clearTimeout(retry); source.close(); };
   }
   function listen() {
     if (!channel || !navigator.locks) { alone(); return; }
-    channel.onmessage = (event) => take(event.data);
+    channel.onmessage = ({ data }) => { if (data.kind === "ask") beat(); else take(data); };
+    channel.postMessage({ kind: "ask" });
     navigator.locks.request("casebook-stream", () => { if (close) { close(); close = null; } stream(false); return new Promise(() => {}); });
     // A follower asks for the present state once, and opens its own stream when the leader is silent.
     heard = Date.now();

@@ -1,4 +1,4 @@
-//! How long after it was recorded an event leaves the server, and is visible in windows of a browser.
+//! How long after it was recorded an event leaves the server, and is visible in windows and tabs of a browser.
 
 use std::time::Duration;
 
@@ -18,9 +18,10 @@ const EVENTS: usize = 150;
 /// From recording an event to seeing it, in milliseconds, for 95 of 100 events.
 const APART: i64 = 300;
 const HERE: i64 = 100;
-/// Remembers when each event came into the page.
+/// Remembers when each event came into the page, and when the page came to the front.
 const WATCH: &str = "
 window.seen = {};
+document.addEventListener('visibilitychange', () => { window.front = Date.now(); });
 const look = (at) => document.querySelectorAll('li[id^=s-]').forEach((one) => { if (!(one.id in seen)) seen[one.id] = at; });
 look(0);
 new MutationObserver(() => look(Date.now())).observe(document.body, { subtree: true, childList: true });
@@ -34,16 +35,41 @@ struct Place<'a> {
     goal: i64,
 }
 
+#[derive(Clone, Copy)]
+enum Shown {
+    /// No browser: only the stream.
+    Nowhere,
+    /// So many windows, all of them visible.
+    Windows(usize),
+    /// So many tabs, of which the last is visible.
+    Tabs(usize),
+}
+
+impl Shown {
+    fn say(self) -> String {
+        match self {
+            Self::Nowhere => "no browser".to_owned(),
+            Self::Windows(many) => words::count(many as u64, "window"),
+            Self::Tabs(many) => words::count(many as u64, "tab"),
+        }
+    }
+
+    /// Windows that paint at the same time share the cores: they are held to the goal of another process.
+    fn goal(self, place: Place<'_>) -> i64 {
+        if matches!(self, Self::Windows(2..)) { APART } else { place.goal }
+    }
+}
+
 /// # Errors
 /// An event that is not shown in a window, or a goal that is missed.
-pub async fn check(browser: &Browser, windows: usize) -> Result<String> {
+pub async fn check(browser: &Browser, tabs: usize) -> Result<String> {
     let growing = Growing::new().await?;
     let (base, key, _server) = growing.apart()?;
     let apart = Place { base: &base, key: &key, name: "another process", goal: APART };
-    let (mut lines, mut missed) = measured(browser, &growing, apart, windows).await?;
+    let (mut lines, mut missed) = measured(browser, &growing, apart, tabs).await?;
     let (base, key) = growing.here().await?;
     let here = Place { base: &base, key: &key, name: "the serving process", goal: HERE };
-    let (more, also) = measured(browser, &growing, here, windows).await?;
+    let (more, also) = measured(browser, &growing, here, tabs).await?;
     lines.extend(more);
     missed.extend(also);
     let figures = lines.join("\n");
@@ -73,34 +99,51 @@ async fn measured(
     browser: &Browser,
     growing: &Growing,
     place: Place<'_>,
-    windows: usize,
+    tabs: usize,
 ) -> Result<(Vec<String>, Vec<String>)> {
     let (mut lines, mut missed) = (vec![format!("{EVENTS} events, recorded by {}", place.name)], Vec::new());
-    for windows in [0, 1, windows] {
-        let (served, seen) = visible(browser, growing, place, windows).await?;
-        let beside = if windows == 0 { "no browser".to_owned() } else { words::count(windows as u64, "window") };
-        lines.push(format!("  {beside}: on the stream {}", served.say()));
-        if windows > 0 {
-            lines.push(format!("  {beside}: visible {}", seen.say()));
-        }
-        if seen.part(95) > place.goal {
-            missed.push(format!("{beside}, {}: {} ms, the goal is {}", place.name, seen.part(95), place.goal));
+    for shown in [Shown::Nowhere, Shown::Windows(1), Shown::Tabs(tabs), Shown::Windows(tabs)] {
+        let (beside, goal) = (shown.say(), shown.goal(place));
+        let late = visible(browser, growing, place, shown).await?;
+        lines.push(format!("  {beside}: on the stream {}", late.served.say()));
+        for (what, late) in [("visible", late.seen), ("brought to the front", late.behind)] {
+            let Some(late) = late else { continue };
+            lines.push(format!("  {beside}: {what} {}", late.say()));
+            if late.part(95) > goal {
+                missed.push(format!("{beside}, {}: {what} {} ms, the goal is {goal}", place.name, late.part(95)));
+            }
         }
     }
     Ok((lines, missed))
 }
 
-/// How late events are on the stream, and in so many windows.
-async fn visible(browser: &Browser, growing: &Growing, place: Place<'_>, windows: usize) -> Result<(Late, Late)> {
+struct Lates {
+    /// From recording an event to its place on the stream.
+    served: Late,
+    /// From recording an event to seeing it in a visible window.
+    seen: Option<Late>,
+    /// From bringing a hidden tab to the front to seeing the last event in it.
+    behind: Option<Late>,
+}
+
+async fn visible(browser: &Browser, growing: &Growing, place: Place<'_>, shown: Shown) -> Result<Lates> {
     let Place { base, key, name, .. } = place;
-    let id = InvestigationId::new(format!("{}-{windows}-4000-8000-000000000000", name.replace(' ', "-")))?;
+    let id = InvestigationId::new(format!("{name} {}", shown.say()).replace(' ', "-"))?;
     let mut log = growing.begin(&id, BEFORE).await?;
     let mut open = Vec::new();
-    for _ in 0..windows {
+    let many = match shown {
+        Shown::Nowhere => 0,
+        Shown::Windows(many) | Shown::Tabs(many) => many,
+    };
+    let hidden = |n: usize| matches!(shown, Shown::Tabs(_)) && n + 1 < many;
+    for n in 0..many {
         open.push(browser.window().await?);
         browser.open(&format!("{base}/i/{id}?tab=events&k={key}")).await?;
         browser.until("document.getElementById('live').dataset.state === 'live'").await?;
         browser.run(WATCH).await?;
+        if hidden(n) {
+            browser.hide().await?;
+        }
     }
     let stream = tokio::spawn(arrivals(base.to_owned(), key.to_owned(), id.clone()));
     // A pause from 40 to 440 ms, so that events come alone and in groups.
@@ -108,24 +151,38 @@ async fn visible(browser: &Browser, growing: &Growing, place: Place<'_>, windows
     growing.go_on(&mut log, BEFORE + EVENTS, pause).await?;
     let new: Vec<&Recorded> = log.iter().skip(BEFORE).collect();
     let last = log.last().ok_or("no event")?.seq;
-    let mut late = Vec::new();
-    for (n, window) in open.iter().enumerate() {
+    let (mut seen, mut behind) = (Vec::new(), Vec::new());
+    // The last tab is in front.
+    for (n, window) in open.iter().enumerate().rev() {
         browser.switch(window).await?;
-        let shown = browser.until(&format!("'s-{last}' in seen")).await;
-        shown.map_err(|_| format!("window {n} does not show event {last}"))?;
-        if browser.run("return document.hidden").await? == Value::Bool(true) {
-            return Err(format!("window {n} is hidden and cannot be seen").into());
+        let hidden = hidden(n);
+        if browser.run("return document.hidden").await? != Value::Bool(hidden) {
+            return Err(
+                format!("{}: number {n} should{} be hidden", shown.say(), if hidden { "" } else { " not" }).into()
+            );
         }
-        let seen = browser.run("return seen").await?;
-        for entry in &new {
-            let at = seen.get(format!("s-{}", entry.seq)).and_then(Value::as_i64);
-            let at = at.ok_or_else(|| format!("window {n} never showed event {}", entry.seq))?;
-            late.push(at - entry.at.as_millisecond());
+        if hidden {
+            browser.show().await?;
+        }
+        let came = browser.until(&format!("'s-{last}' in seen")).await;
+        came.map_err(|_| format!("{}: number {n} does not show event {last}", shown.say()))?;
+        let times = browser.run("return { ...seen, front: window.front }").await?;
+        let at = |name: &str| times.get(name).and_then(Value::as_i64);
+        if hidden {
+            let (shown, front) = (at(&format!("s-{last}")), at("front"));
+            behind.push(shown.zip(front).map(|(shown, front)| shown - front).ok_or("the tab never came to the front")?);
+        } else {
+            for entry in &new {
+                let at = at(&format!("s-{}", entry.seq));
+                let at = at.ok_or_else(|| format!("{}: number {n} never showed event {}", shown.say(), entry.seq))?;
+                seen.push(at - entry.at.as_millisecond());
+            }
         }
         // Its stream and its requests would disturb what is measured next.
         browser.open("about:blank").await?;
     }
-    Ok((Late::of(stream.await??), Late::of(late)))
+    let late = |all: Vec<i64>| (!all.is_empty()).then(|| Late::of(all));
+    Ok(Lates { served: Late::of(stream.await??), seen: late(seen), behind: late(behind) })
 }
 
 /// How late each new event comes on the stream of the investigation.

@@ -28,10 +28,10 @@ enum Web {
     },
     /// One command: paste the alert of the demo, see its verdict
     First,
-    /// How long after it was recorded an event is visible
+    /// How long after it was recorded an event is visible, in so many tabs of one window and in as many windows
     Latency {
         #[arg(long, default_value_t = 8)]
-        windows: usize,
+        tabs: usize,
     },
     /// Each event comes once, over broken connections
     Resume {
@@ -76,7 +76,7 @@ impl Web {
             }
             Self::Contract { examples } => contract::check(examples).await,
             Self::First => first::check(&browser().await?).await,
-            Self::Latency { windows } => latency::check(&browser().await?, windows).await,
+            Self::Latency { tabs } => latency::check(&browser().await?, tabs).await,
             Self::Resume { cuts } => resume::check(&browser().await?, cuts).await,
             Self::Weight => {
                 let (browser, (stage, id)) = (browser().await?, Stage::closed().await?);
