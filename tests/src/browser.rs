@@ -51,6 +51,19 @@ impl Browser {
     /// # Errors
     /// The driver is missing, or does not start a browser.
     pub async fn start() -> Result<Option<Self>, String> {
+        Self::started(false).await
+    }
+
+    /// A browser that runs only when nothing else wants the cores, so that it takes none from a server, as if it were on
+    /// another machine.
+    ///
+    /// # Errors
+    /// As for [`Browser::start`], or `chrt` of util-linux is missing.
+    pub async fn start_idle() -> Result<Option<Self>, String> {
+        Self::started(true).await
+    }
+
+    async fn started(idle: bool) -> Result<Option<Self>, String> {
         if std::env::var_os(WITHOUT).is_some() {
             return Ok(None);
         }
@@ -59,7 +72,14 @@ impl Browser {
         let port =
             TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).map_err(|e| e.to_string())?.port();
         let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
-        let driver = Command::new(&program)
+        let mut command = if idle {
+            let mut command = Command::new("chrt");
+            command.args(["--idle", "0"]).arg(&program);
+            command
+        } else {
+            Command::new(&program)
+        };
+        let driver = command
             .arg(format!("--port={port}"))
             .env("TMPDIR", folder.path())
             .stdin(Stdio::null())

@@ -1,5 +1,6 @@
 //! What an open page costs an investigation: the time it takes and the CPU of its server, without and with the page in
-//! a real browser on the same machine.
+//! a real browser. Where the browser takes cores from the server, the browser is measured as well, so the goal is for one
+//! that does not.
 
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use crate::model::brain::Brain;
 use crate::model::server::Options;
 use crate::{Result, run};
 
-/// In percent of the time.
+/// In percent of the time. Not for a browser that shares the cores: opening any page takes a third of a second of them.
 const MOST: f64 = 3.0;
 /// Of the scripted model.
 const LATENCY: Duration = Duration::from_millis(200);
@@ -35,8 +36,13 @@ pub async fn check(browser: &Browser, runs: usize) -> Result<String> {
     std::fs::write(&models, &lab.file)?;
     let models = models.to_str().ok_or("the path is not text")?;
     let (mut lines, mut missed) = (Vec::new(), Vec::new());
-    let by = [("a model that answers after 200 ms", vec!["--models", models]), ("the built-in analyst", Vec::new())];
-    for (name, arguments) in by {
+    let idle = Browser::start_idle().await?.ok_or("this check needs a browser")?;
+    let by = [
+        ("a model that answers after 200 ms", vec!["--models", models], browser, true),
+        ("the built-in analyst, the browser takes no cores from it", Vec::new(), &idle, true),
+        ("the built-in analyst, the browser shares the cores", Vec::new(), browser, false),
+    ];
+    for (name, arguments, browser, goal) in by {
         let (without, with) = pairs(browser, &arguments, runs).await?;
         let more = |of: fn(&Run) -> f64| (of(&with) / of(&without).max(1e-9) - 1.0) * 100.0;
         let (time, cpu) = (more(|run| run.seconds), more(|run| run.cpu));
@@ -44,7 +50,7 @@ pub async fn check(browser: &Browser, runs: usize) -> Result<String> {
             "{name}: {:.2} s without a page, {:.2} s with one ({time:+.1} %); CPU of the server {:.2} and {:.2} s ({cpu:+.1} %)",
             without.seconds, with.seconds, without.cpu, with.cpu
         ));
-        if time > MOST {
+        if goal && time > MOST {
             missed.push(format!("{name}: {time:+.1} %, the goal is {MOST} %"));
         }
     }
