@@ -72,13 +72,10 @@ impl Browser {
         let port =
             TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).map_err(|e| e.to_string())?.port();
         let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
-        let mut command = if idle {
-            let mut command = Command::new("chrt");
+        let mut command = Command::new(if idle { "chrt".as_ref() } else { program.as_os_str() });
+        if idle {
             command.args(["--idle", "0"]).arg(&program);
-            command
-        } else {
-            Command::new(&program)
-        };
+        }
         let driver = command
             .arg(format!("--port={port}"))
             .env("TMPDIR", folder.path())
@@ -87,7 +84,7 @@ impl Browser {
             .stderr(Stdio::null())
             .spawn()
             .map_err(|e| {
-                let program = program.display();
+                let program = if idle { "chrt (of util-linux)".into() } else { program.display().to_string() };
                 format!("{program}: {e}; install chromium-driver, name it in {DRIVER}, or set {WITHOUT}=1")
             })?;
         let client = reqwest::Client::builder().timeout(PATIENCE).build().map_err(|e| e.to_string())?;

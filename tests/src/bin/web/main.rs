@@ -28,7 +28,7 @@ enum Web {
     },
     /// One command: paste the alert of the demo, see its verdict
     First,
-    /// How long after it was recorded an event is visible, in so many tabs of one window and in as many windows
+    /// How long after it was recorded an event is visible, with so many tabs of which one is seen, and in as many windows
     Latency {
         #[arg(long, default_value_t = 8)]
         tabs: usize,
